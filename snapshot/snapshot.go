@@ -1,0 +1,390 @@
+// Package snapshot keeps images of folds in one bbolt file, so that the state
+// at any moment is the nearest good image and a little folding.
+//
+// Everything here is derived and may be deleted at any time. An image that
+// does not fit (its checksum, its projections, its Head) is skipped, never
+// repaired, and a file that does not fit is [ErrUnusable]: the caller deletes
+// it and lets it grow again.
+//
+// # Format
+//
+// The file is a bbolt database. Its one root bucket, "sajou-snapshots/1", holds
+// a bucket for each session, named like it; in there an image's key is its Seq
+// as 8 bytes, big-endian, and its value is
+//
+//	| 1 (1B) | checksum (8B) | length (4B) | zstd frame |
+//
+// Integers are big-endian. The length is that of the image before compression,
+// in the layout of the projection package. The checksum is xxhash64 of the
+// session's name, the key, the length and the frame, in that order, so a value
+// in the wrong place does not fit either. The first byte is the version of
+// this layout; values of another version are skipped.
+//
+// # Thinning
+//
+// Images are taken every [Config.Interval] entries. [Store.Thin] keeps their
+// total in a session at or below [Config.Percent] of the log's size. While the total fits,
+// nothing is dropped. When it does not, the same rule is tried with smaller
+// and smaller windows w = …, 8, 4, 2, 1 until it does: of the images up to w
+// intervals old, the first one of each interval is kept; of those up to 2w old
+// the first one of every 2 intervals; up to 4w, of every 4; and so on, so the
+// gaps double as age doubles and what is old is thinned first. The newest
+// image is always kept, even when it is too big alone. The rule depends on
+// nothing but the images' Seqs and sizes and the budget.
+//
+// # Durability
+//
+// Commits are not synced. A crash of the process loses nothing; a loss of
+// power can tear the file. That costs one refolding, where a sync for each
+// image would compete with the log's own syncs for as long as the session
+// lives.
+//
+// A torn file must not hurt. bbolt maps its file and trusts its pages: a bad
+// page makes it panic, recurse without end, or fault. So before a page is
+// trusted, [Open] reads the structure of the file with plain reads (both meta
+// pages, the whole page tree, every element's bounds, the free list) and
+// refuses what does not hold together. What happens to the file later, under
+// the mapping, is answered by turning faults and panics into [ErrUnusable].
+//
+// # Limits
+//
+// Checksums find accidents. Someone who can write the file can forge an image
+// with the right Head; who doubts it drops the snapshots, or folds without.
+// The file does not shrink: pages that thinning frees are used again.
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+var (
+	// ErrUnusable says that the file is no snapshot store, or one that is
+	// torn. It holds nothing that cannot be folded again: delete it.
+	ErrUnusable = errors.New("unusable snapshot store")
+
+	// ErrLocked says that another process holds the file.
+	ErrLocked = errors.New("snapshot store is locked")
+
+	// ErrReadOnly says that a store opened for reading was to be changed.
+	ErrReadOnly = errors.New("snapshot store is read-only")
+
+	// ErrClosed says that the store was closed before the call.
+	ErrClosed = errors.New("snapshot store is closed")
+
+	// ErrTooLarge says that an image is beyond [Config.MaxImage].
+	ErrTooLarge = errors.New("image too large")
+)
+
+// The defaults of [Config].
+const (
+	DefaultInterval = 1000
+	DefaultPercent  = 25
+	DefaultMaxImage = 256 << 20
+	DefaultTimeout  = time.Second
+)
+
+// Config holds a store's choices. The zero Config is a good one.
+type Config struct {
+	// ReadOnly opens an existing file without changing it. Several processes
+	// may do so at once; none may while one writes.
+	ReadOnly bool
+
+	// Timeout bounds the wait for another process's lock on the file. Zero
+	// means one second.
+	Timeout time.Duration
+
+	// Interval is the number of entries from one image to the next. Zero
+	// means 1000.
+	Interval int
+
+	// Percent is the part of a session's log that its images may reach in
+	// size, in percent from 1 to 100. Zero means 25.
+	Percent int
+
+	// MaxImage bounds an image before compression, in bytes, and with it what
+	// reading one can allocate. Zero means 256 MiB; the layout ends at 4 GiB.
+	MaxImage int
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Interval == 0 {
+		c.Interval = DefaultInterval
+	}
+	if c.Percent == 0 {
+		c.Percent = DefaultPercent
+	}
+	if c.MaxImage == 0 {
+		c.MaxImage = DefaultMaxImage
+	}
+	switch {
+	case c.Timeout < 0:
+		return c, fmt.Errorf("snapshot: negative Timeout %v", c.Timeout)
+	case c.Interval < 0:
+		return c, fmt.Errorf("snapshot: negative Interval %d", c.Interval)
+	case c.Percent < 0 || c.Percent > 100:
+		return c, fmt.Errorf("snapshot: Percent %d is not in 1..100", c.Percent)
+	case c.MaxImage < 0 || uint64(c.MaxImage) >= 1<<32:
+		return c, fmt.Errorf("snapshot: MaxImage %d is not in 1..4GiB", c.MaxImage)
+	}
+	return c, nil
+}
+
+// rootBucket names the layout; a bbolt file with other buckets is not ours.
+const rootBucket = "sajou-snapshots/1"
+
+// Store is an open snapshot file. It is safe for concurrent use.
+type Store struct {
+	path string // immutable
+	cfg  Config // immutable, defaults filled in
+	enc  *zstd.Encoder
+	dec  *zstd.Decoder
+
+	mu     sync.RWMutex // held for reading during each use of db, for writing by Close
+	db     *bolt.DB     // guarded by mu; nil once closed
+	broken error        // guarded by brokenMu; set once, by the first panic
+
+	brokenMu sync.Mutex
+}
+
+// Open opens the store at path, and creates it unless cfg.ReadOnly is set; a
+// missing file is then an [fs.ErrNotExist]. The error is [ErrUnusable] for a
+// file that is torn or something else, [ErrLocked] when another process holds
+// it for longer than cfg.Timeout.
+func Open(path string, cfg Config) (*Store, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, cfg: cfg}
+	if s.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
+		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
+	}
+	// No goroutine is behind these two: only EncodeAll and DecodeAll are used.
+	if s.dec, err = zstd.NewReader(
+		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(uint64(cfg.MaxImage)),
+	); err != nil {
+		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
+	}
+	if err := s.open(); err != nil {
+		s.dec.Close()
+		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open() error {
+	info, err := os.Stat(s.path)
+	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+	switch {
+	case err != nil && (!fresh || s.cfg.ReadOnly):
+		return err
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%w: not a regular file", ErrUnusable)
+	case fresh && s.cfg.ReadOnly:
+		return fmt.Errorf("%w: empty file", ErrUnusable)
+	case !fresh:
+		// A read-only open takes the lock and looks at the meta pages only, so
+		// it is safe on any bytes. Under that lock nobody is in the middle of
+		// a change and what checkFile sees is what will be used.
+		if err := s.openBolt(true); err != nil {
+			return err
+		}
+		if err := checkFile(s.path); err != nil {
+			return errors.Join(err, s.closeBolt())
+		}
+		if s.cfg.ReadOnly {
+			return s.checkLayout()
+		}
+		if err := s.closeBolt(); err != nil {
+			return err
+		}
+	}
+	if err := s.openBolt(false); err != nil {
+		return err
+	}
+	return s.checkLayout()
+}
+
+func (s *Store) openBolt(readOnly bool) error {
+	return guard(func() error {
+		db, err := bolt.Open(s.path, 0o644, &bolt.Options{
+			Timeout:      s.cfg.Timeout,
+			ReadOnly:     readOnly,
+			NoSync:       true,
+			NoGrowSync:   true,
+			FreelistType: bolt.FreelistMapType,
+			// The free list is stored, though it could be found again: finding
+			// it walks the tree in a goroutine that nothing guards.
+			NoFreelistSync: false,
+			NoStatistics:   true,
+		})
+		switch {
+		case errors.Is(err, bolterrors.ErrTimeout):
+			return ErrLocked
+		case errors.Is(err, fs.ErrPermission):
+			return err
+		case err != nil:
+			return fmt.Errorf("%w: %v", ErrUnusable, err)
+		}
+		s.db = db
+		return nil
+	})
+}
+
+func (s *Store) closeBolt() error {
+	db := s.db
+	s.db = nil
+	return guard(db.Close)
+}
+
+// checkLayout makes sure that the file is ours: it has our root bucket, or
+// nothing at all and gets it.
+func (s *Store) checkLayout() error {
+	err := guard(func() error {
+		var ours, foreign bool
+		err := s.db.View(func(tx *bolt.Tx) error {
+			ours = tx.Bucket([]byte(rootBucket)) != nil
+			k, _ := tx.Cursor().First()
+			foreign = !ours && k != nil
+			return nil
+		})
+		switch {
+		case err != nil || ours:
+			return err
+		case foreign:
+			return fmt.Errorf("%w: a bbolt file of something else", ErrUnusable)
+		case s.cfg.ReadOnly:
+			return nil // readers take a missing bucket for an empty one
+		}
+		return s.db.Update(func(tx *bolt.Tx) error {
+			_, err := tx.CreateBucketIfNotExists([]byte(rootBucket))
+			return err
+		})
+	})
+	if err != nil {
+		return errors.Join(err, s.closeBolt())
+	}
+	return nil
+}
+
+// guard runs f and returns its error. A panic, and a fault in the mapped file,
+// becomes [ErrUnusable].
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrUnusable, r)
+		}
+	}()
+	return f()
+}
+
+// use runs f on the open database. After a panic the store stays broken: what
+// bbolt holds in memory is no longer known.
+func (s *Store) use(f func(db *bolt.DB) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.db == nil {
+		return ErrClosed
+	}
+	if err := s.brokenErr(); err != nil {
+		return err
+	}
+	panicked := true
+	err := guard(func() error {
+		err := f(s.db)
+		panicked = false
+		return err
+	})
+	if panicked {
+		s.brokenMu.Lock()
+		s.broken = err
+		s.brokenMu.Unlock()
+	}
+	return err
+}
+
+func (s *Store) brokenErr() error {
+	s.brokenMu.Lock()
+	defer s.brokenMu.Unlock()
+	return s.broken
+}
+
+func (s *Store) update(f func(root *bolt.Bucket) error) error {
+	if s.cfg.ReadOnly {
+		return ErrReadOnly
+	}
+	return s.use(func(db *bolt.DB) error {
+		return db.Update(func(tx *bolt.Tx) error {
+			root, err := tx.CreateBucketIfNotExists([]byte(rootBucket))
+			if err != nil {
+				return err
+			}
+			return f(root)
+		})
+	})
+}
+
+// view runs f on a session's bucket, unless there is none.
+func (s *Store) view(session string, f func(b *bolt.Bucket) error) error {
+	return s.use(func(db *bolt.DB) error {
+		return db.View(func(tx *bolt.Tx) error {
+			root := tx.Bucket([]byte(rootBucket))
+			if root == nil {
+				return nil
+			}
+			b := root.Bucket([]byte(session))
+			if b == nil {
+				return nil
+			}
+			return f(b)
+		})
+	})
+}
+
+// Close closes the file. Later calls return nil.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.db == nil {
+		return nil
+	}
+	s.dec.Close()
+	db := s.db
+	s.db = nil
+	if s.brokenErr() == nil {
+		if err := guard(db.Close); err != nil {
+			return fmt.Errorf("snapshot: close %s: %w", s.path, err)
+		}
+		return nil
+	}
+	// bbolt's locks may be held for ever by the call that panicked, so this
+	// must not wait for them.
+	go func() { _ = guard(db.Close) }()
+	return nil
+}
+
+// Interval returns the number of entries from one image to the next.
+func (s *Store) Interval() eventlog.Seq { return eventlog.Seq(s.cfg.Interval) }
+
+// Due reports whether an image is to be taken at seq, given the Seq of the
+// last one (zero for none): an interval has begun since.
+func (s *Store) Due(last, seq eventlog.Seq) bool {
+	return seq/s.Interval() > last/s.Interval()
+}

@@ -1,0 +1,103 @@
+package snapshot
+
+import (
+	"fmt"
+	"math/bits"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// Thin drops images of a session, old ones first, until their total is at or
+// below the configured part of logBytes, and returns how many it dropped. The
+// package comment tells the rule.
+func (s *Store) Thin(session string, logBytes uint64) (int, error) {
+	// Looking first keeps the usual case, nothing to drop, free of a commit.
+	list, err := s.List(session)
+	if err != nil {
+		return 0, err
+	}
+	if drop := s.excess(list, logBytes); len(drop) == 0 {
+		return 0, nil
+	}
+	var dropped int
+	err = s.update(func(root *bolt.Bucket) error {
+		b := root.Bucket([]byte(session))
+		if b == nil {
+			return nil
+		}
+		for _, seq := range s.excess(listBucket(b), logBytes) {
+			if err := b.Delete(seqKey(seq)); err != nil {
+				return err
+			}
+			dropped++
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("snapshot: thin %s: %w", session, err)
+	}
+	return dropped, nil
+}
+
+// excess returns which images of list, ascending, have to go.
+func (s *Store) excess(list []Info, logBytes uint64) []eventlog.Seq {
+	percent := uint64(s.cfg.Percent)
+	budget := logBytes/100*percent + logBytes%100*percent/100
+	if len(list) < 2 || total(list) <= budget {
+		return nil
+	}
+	// No image is older than span intervals, so a window beyond it would drop
+	// nothing but the second images of an interval.
+	span := s.interval(list[len(list)-1]) - s.interval(list[0])
+	window := uint64(1) << bits.Len64(span)
+	if span >= 1<<63 {
+		window = 1 << 63
+	}
+	for ; window > 0; window /= 2 {
+		keep, drop := s.split(list, window)
+		if keep <= budget {
+			return drop
+		}
+	}
+	var drop []eventlog.Seq
+	for _, info := range list[:len(list)-1] {
+		drop = append(drop, info.Seq)
+	}
+	return drop
+}
+
+// split applies the rule for one window: it returns the bytes of what stays
+// and the Seqs of what goes. What goes with a window goes with every smaller
+// one, and with the same one when the session has grown, because the groups
+// are aligned and an image's group only ever becomes wider.
+func (s *Store) split(list []Info, window uint64) (keep uint64, drop []eventlog.Seq) {
+	type group struct {
+		number uint64
+		width  int // the group is 2^width intervals wide
+	}
+	newest := list[len(list)-1]
+	last := group{width: -1}
+	for _, info := range list {
+		age := s.interval(newest) - s.interval(info)
+		g := group{width: bits.Len64(age / window)}
+		g.number = s.interval(info) >> g.width
+		if g == last && info.Seq != newest.Seq {
+			drop = append(drop, info.Seq)
+			continue
+		}
+		last = g
+		keep += uint64(info.Bytes)
+	}
+	return keep, drop
+}
+
+func (s *Store) interval(info Info) uint64 { return uint64(info.Seq) / uint64(s.cfg.Interval) }
+
+func total(list []Info) (n uint64) {
+	for _, info := range list {
+		n += uint64(info.Bytes)
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package snapshot
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/sajou-dev/sajou-go/projection"
+)
+
+// queueLen bounds the images that wait for a [Writer]: enough to ride out one
+// slow commit, few enough that large states do not pile up.
+const queueLen = 8
+
+// Writer stores images in the background, so that whoever folds does not wait
+// for compression and disk. Images are disposable: when too many wait the
+// oldest is dropped, and one that cannot be stored is logged and forgotten.
+type Writer struct {
+	store *Store
+	log   *slog.Logger
+	wake  chan struct{} // 1: a note that the queue changed; one is enough
+	done  chan struct{} // closed when run has returned
+
+	mu     sync.Mutex
+	queue  []job // guarded by mu, at most queueLen
+	closed bool  // guarded by mu
+}
+
+type job struct {
+	session  string
+	img      projection.Image
+	logBytes uint64
+}
+
+// NewWriter starts a writer on store. A nil logger discards. The caller must
+// [Writer.Close] it before it closes the store.
+func NewWriter(store *Store, logger *slog.Logger) *Writer {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	w := &Writer{store: store, log: logger, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// Offer queues img, which must not change any more, and never waits. After it
+// is stored the session is thinned to its part of logBytes, the size of its
+// log; zero means not to thin. After Close, Offer does nothing.
+func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	if len(w.queue) == queueLen {
+		w.log.Debug("snapshot dropped: too many waiting", "session", w.queue[0].session, "seq", uint64(w.queue[0].img.Head.Seq))
+		w.queue[0] = job{}
+		w.queue = w.queue[1:]
+	}
+	w.queue = append(w.queue, job{session, img, logBytes})
+	w.notify()
+}
+
+// Close stores what is queued, stops the writer and waits for it. It may be
+// called again.
+func (w *Writer) Close() {
+	w.mu.Lock()
+	w.closed = true
+	w.notify()
+	w.mu.Unlock()
+	<-w.done
+}
+
+func (w *Writer) notify() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Writer) run() {
+	defer close(w.done)
+	for range w.wake {
+		for {
+			j, ok, closed := w.next()
+			if !ok {
+				if closed {
+					return
+				}
+				break
+			}
+			w.write(j)
+		}
+	}
+}
+
+func (w *Writer) next() (j job, ok, closed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) == 0 {
+		return job{}, false, w.closed
+	}
+	j, w.queue[0] = w.queue[0], job{}
+	w.queue = w.queue[1:]
+	return j, true, w.closed
+}
+
+func (w *Writer) write(j job) {
+	seq := uint64(j.img.Head.Seq)
+	if err := w.store.Put(j.session, j.img); err != nil {
+		w.log.Warn("snapshot not stored", "session", j.session, "seq", seq, "err", err)
+		return
+	}
+	if j.logBytes == 0 {
+		return
+	}
+	if _, err := w.store.Thin(j.session, j.logBytes); err != nil {
+		w.log.Warn("snapshots not thinned", "session", j.session, "seq", seq, "err", err)
+	}
+}
