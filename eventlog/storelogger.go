@@ -1,0 +1,36 @@
+package eventlog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+)
+
+// storeLogger hands Pebble's messages to the log's own logger.
+//
+// Pebble calls Fatalf when a write fails and expects the process to end. It
+// does not end here: the log is marked failed, which keeps every later write
+// out, and Pebble's caller returns the error it had. That is sound because
+// nothing that Pebble would do with its broken state is asked of it again.
+type storeLogger struct {
+	log *Log
+}
+
+func (s *storeLogger) Infof(format string, args ...any) {
+	s.message(slog.LevelDebug, format, args)
+}
+
+func (s *storeLogger) Errorf(format string, args ...any) {
+	s.message(slog.LevelWarn, format, args)
+}
+
+func (s *storeLogger) Fatalf(format string, args ...any) {
+	s.log.fail(fmt.Errorf(format, args...))
+}
+
+func (s *storeLogger) message(level slog.Level, format string, args []any) {
+	ctx := context.Background()
+	if s.log.cfg.Logger.Enabled(ctx, level) {
+		s.log.cfg.Logger.Log(ctx, level, "store", slog.String("message", fmt.Sprintf(format, args...)))
+	}
+}
