@@ -1,0 +1,628 @@
+package signal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+// ErrSyntax is wrapped by the errors about text that is not JSON, or JSON
+// that cannot be kept exactly.
+var ErrSyntax = errors.New("not exact JSON")
+
+// SyntaxError says where a text stops being exact JSON. It wraps [ErrSyntax].
+type SyntaxError struct {
+	Offset int    // in bytes from the start of the text
+	Reason string // what is wrong there
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("signal: byte %d: %s", e.Offset, e.Reason)
+}
+func (e *SyntaxError) Unwrap() error { return ErrSyntax }
+
+const (
+	// maxText bounds a JSON text. No value takes more than 9/4 of its text, so
+	// spans of what comes of it fit their 32 bits.
+	maxText = 1 << 30
+
+	// maxDigits bounds the significant digits of a number. It is also what
+	// [strconv.ParseFloat] looks at, so up to it the rounding is right.
+	maxDigits = 800
+)
+
+// ParseValue reads one JSON text, of at most 1 GiB, into an exact value. The
+// order of members is kept.
+//
+// What cannot be kept exactly is refused with a [*SyntaxError], as is what is
+// no JSON: an integer literal beyond int64 and uint64; a number with a fraction
+// or an exponent that overflows a double, is not zero but would become it, or has more than
+// 17 significant digits without being exactly a double (or more than 800 in
+// any case); a key that stands twice in one object; text that is not UTF-8; half a surrogate
+// pair; nesting beyond [MaxDepth]; anything but white space after the value.
+func ParseValue(json []byte) (Value, error) {
+	if len(json) > maxText {
+		return nil, &SyntaxError{0, "a text of more than 1 GiB"}
+	}
+	var few [32]span
+	p := parser{src: json, dst: make([]byte, 0, len(json)), keys: few[:0]}
+	p.space()
+	if p.value(MaxDepth) {
+		p.space()
+		if p.i < len(json) {
+			p.fail(p.i, "something after the end of the value")
+		}
+	}
+	if p.why != "" {
+		return nil, &SyntaxError{p.at, p.why}
+	}
+	return p.dst[:len(p.dst):len(p.dst)], nil
+}
+
+// parser turns JSON into msgpack in one pass.
+type parser struct {
+	src  []byte
+	i    int
+	dst  []byte
+	keys []span // in dst, of the objects that are open, innermost last
+	at   int    // where it failed
+	why  string // why it failed; "" if it did not
+}
+
+func (p *parser) fail(at int, why string) bool {
+	p.at, p.why = at, why
+	return false
+}
+
+// peek returns the byte at p.i, 0 at the end (which no JSON token starts with).
+func (p *parser) peek() byte {
+	if p.i < len(p.src) {
+		return p.src[p.i]
+	}
+	return 0
+}
+
+func (p *parser) space() {
+	for p.i < len(p.src) {
+		switch p.src[p.i] {
+		case ' ', '\n', '\r', '\t':
+			p.i++
+		default:
+			return
+		}
+	}
+}
+
+// value reads the value at p.i. depth is how many levels may be opened.
+func (p *parser) value(depth int) bool {
+	switch c := p.peek(); c {
+	case '"':
+		_, ok := p.text()
+		return ok
+	case '{', '[':
+		if depth == 0 {
+			return p.fail(p.i, "nested deeper than "+strconv.Itoa(MaxDepth)+" levels")
+		}
+		if c == '{' {
+			return p.object(depth - 1)
+		}
+		return p.array(depth - 1)
+	case 't':
+		return p.word("true", 0xc3)
+	case 'f':
+		return p.word("false", 0xc2)
+	case 'n':
+		return p.word("null", 0xc0)
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			return p.number()
+		}
+		return p.unexpected("a value")
+	}
+}
+
+func (p *parser) unexpected(want string) bool {
+	if p.i >= len(p.src) {
+		return p.fail(p.i, "the text ends where "+want+" should be")
+	}
+	r, _ := utf8.DecodeRune(p.src[p.i:])
+	return p.fail(p.i, fmt.Sprintf("%q where %s should be", r, want))
+}
+
+func (p *parser) word(word string, code byte) bool {
+	if len(p.src)-p.i < len(word) || string(p.src[p.i:p.i+len(word)]) != word {
+		return p.unexpected("a value")
+	}
+	p.i += len(word)
+	p.dst = append(p.dst, code)
+	return true
+}
+
+func (p *parser) array(depth int) bool {
+	p.i++
+	head := len(p.dst)
+	p.dst = append(p.dst, 0)
+	p.space()
+	if p.peek() == ']' {
+		p.i++
+		p.dst[head] = 0x90
+		return true
+	}
+	for n := 1; ; n++ {
+		p.space()
+		if !p.value(depth) {
+			return false
+		}
+		p.space()
+		switch p.peek() {
+		case ',':
+			p.i++
+		case ']':
+			p.i++
+			if n <= 15 {
+				p.dst[head] = 0x90 | byte(n)
+			} else {
+				var b [5]byte
+				p.widen(head, msgp.AppendArrayHeader(b[:0], uint32(n)))
+			}
+			return true
+		default:
+			return p.unexpected("',' or ']'")
+		}
+	}
+}
+
+func (p *parser) object(depth int) bool {
+	p.i++
+	head := len(p.dst)
+	p.dst = append(p.dst, 0)
+	p.space()
+	if p.peek() == '}' {
+		p.i++
+		p.dst[head] = 0x80
+		return true
+	}
+	open := p.i
+	first := len(p.keys)
+	for n := 1; ; n++ {
+		p.space()
+		if p.peek() != '"' {
+			return p.unexpected("a key")
+		}
+		key, ok := p.text()
+		if !ok {
+			return false
+		}
+		p.keys = append(p.keys, key)
+		p.space()
+		if p.peek() != ':' {
+			return p.unexpected("':'")
+		}
+		p.i++
+		p.space()
+		if !p.value(depth) {
+			return false
+		}
+		p.space()
+		switch p.peek() {
+		case ',':
+			p.i++
+		case '}':
+			p.i++
+			if key, twice := duplicate(p.dst, p.keys[first:]); twice {
+				return p.twice(open, key)
+			}
+			p.keys = p.keys[:first]
+			if n <= 15 {
+				p.dst[head] = 0x80 | byte(n)
+			} else {
+				var b [5]byte
+				p.widen(head, msgp.AppendMapHeader(b[:0], uint32(n)))
+			}
+			return true
+		default:
+			return p.unexpected("',' or '}'")
+		}
+	}
+}
+
+// twice reports a duplicate key of the object whose first member starts at
+// open: it reads the members once more to find the place of the second one.
+func (p *parser) twice(open int, key span) bool {
+	name := string(key.of(p.dst))
+	again := parser{src: p.src, i: open}
+	for found := false; ; {
+		again.space()
+		at := again.i
+		k, ok := again.text()
+		if !ok {
+			break
+		}
+		if string(k.of(again.dst)) == name {
+			if found {
+				return p.fail(at, fmt.Sprintf("the key %q stands twice in one object", clip(name)))
+			}
+			found = true
+		}
+		again.dst = again.dst[:0]
+		again.space()
+		again.i++ // the colon
+		again.space()
+		if !again.value(MaxDepth) {
+			break
+		}
+		again.dst = again.dst[:0]
+		again.space()
+		again.i++ // the comma
+	}
+	return p.fail(open, fmt.Sprintf("the key %q stands twice in one object", clip(name)))
+}
+
+// clip shortens a name for a message.
+func clip(name string) string {
+	const most = 64
+	if len(name) <= most {
+		return name
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(name[n]) {
+		n--
+	}
+	return name[:n] + "…"
+}
+
+// widen replaces the one byte kept free at head by a longer head.
+func (p *parser) widen(head int, b []byte) {
+	p.dst = slices.Replace(p.dst, head, head+1, b...)
+}
+
+// text reads a string and returns where its bytes stand in p.dst.
+func (p *parser) text() (span, bool) {
+	open := p.i
+	start := p.i + 1
+	i, ascii := start, true
+	for ; ; i++ {
+		if i >= len(p.src) {
+			return span{}, p.fail(open, "a string that does not end")
+		}
+		c := p.src[i]
+		if c == '"' || c == '\\' {
+			break
+		}
+		if c < ' ' {
+			return span{}, p.fail(i, "a control character in a string")
+		}
+		if c >= utf8.RuneSelf {
+			ascii = false
+		}
+	}
+	if p.src[i] == '\\' {
+		return p.escaped(start, i)
+	}
+	raw := p.src[start:i]
+	if !ascii && !utf8.Valid(raw) {
+		return span{}, p.invalid(start, i)
+	}
+	p.i = i + 1
+	p.dst = msgp.AppendStringFromBytes(p.dst, raw)
+	return span{uint32(len(p.dst) - len(raw)), uint32(len(p.dst))}, true
+}
+
+// invalid fails at the first byte of src[start:end] that is not UTF-8.
+func (p *parser) invalid(start, end int) bool {
+	for start < end {
+		r, size := utf8.DecodeRune(p.src[start:end])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		start += size
+	}
+	return p.fail(start, "a string that is not UTF-8")
+}
+
+// escaped reads a string that starts at start and has its first backslash at i.
+func (p *parser) escaped(start, i int) (span, bool) {
+	head := len(p.dst)
+	p.dst = append(p.dst, 0)
+	run := start // start of the plain bytes not copied yet
+	for {
+		if i >= len(p.src) {
+			return span{}, p.fail(start-1, "a string that does not end")
+		}
+		c := p.src[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c < ' ' {
+			return span{}, p.fail(i, "a control character in a string")
+		}
+		if !utf8.Valid(p.src[run:i]) {
+			return span{}, p.invalid(run, i)
+		}
+		p.dst = append(p.dst, p.src[run:i]...)
+		if c == '"' {
+			break
+		}
+		size := p.escape(i)
+		if size == 0 {
+			return span{}, false
+		}
+		i += size
+		run = i
+	}
+	p.i = i + 1
+	n := len(p.dst) - head - 1
+	if n <= 31 {
+		p.dst[head] = 0xa0 | byte(n)
+	} else {
+		var b [5]byte
+		p.widen(head, appendTextHead(b[:0], n))
+	}
+	return span{uint32(len(p.dst) - n), uint32(len(p.dst))}, true
+}
+
+// appendTextHead appends the head of a string of n > 31 bytes.
+func appendTextHead(dst []byte, n int) []byte {
+	switch {
+	case n <= math.MaxUint8:
+		return append(dst, 0xd9, byte(n))
+	case n <= math.MaxUint16:
+		return append(dst, 0xda, byte(n>>8), byte(n))
+	default:
+		return append(dst, 0xdb, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	}
+}
+
+// escape appends what the escape at i stands for and returns its size, 0 if
+// it is none.
+func (p *parser) escape(i int) int {
+	const plain = "\"\"\\\\//b\bf\fn\nr\rt\t" // pairs: the letter, what it means
+	if i+1 >= len(p.src) {
+		p.fail(i, "the text ends inside an escape")
+		return 0
+	}
+	c := p.src[i+1]
+	for j := 0; j < len(plain); j += 2 {
+		if plain[j] == c {
+			p.dst = append(p.dst, plain[j+1])
+			return 2
+		}
+	}
+	if c != 'u' {
+		p.fail(i, "an escape that JSON does not have")
+		return 0
+	}
+	r, ok := hex4(p.src, i+2)
+	if !ok {
+		p.fail(i, "\\u without four hexadecimal digits")
+		return 0
+	}
+	size := 6
+	if r >= 0xd800 && r < 0xe000 {
+		low, ok := rune(0), false
+		if r < 0xdc00 && i+8 <= len(p.src) && p.src[i+6] == '\\' && p.src[i+7] == 'u' {
+			low, ok = hex4(p.src, i+8)
+		}
+		if !ok || low < 0xdc00 || low > 0xdfff {
+			p.fail(i, "half a surrogate pair")
+			return 0
+		}
+		r = 0x10000 + (r-0xd800)<<10 + (low - 0xdc00)
+		size = 12
+	}
+	p.dst = utf8.AppendRune(p.dst, r)
+	return size
+}
+
+// hex4 reads four hexadecimal digits at i.
+func hex4(b []byte, i int) (r rune, ok bool) {
+	if i+4 > len(b) {
+		return 0, false
+	}
+	for _, c := range b[i : i+4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// digits skips decimal digits from i on.
+func (p *parser) digits(i int) int {
+	for i < len(p.src) && p.src[i] >= '0' && p.src[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// number reads a number: first its grammar, then its value.
+func (p *parser) number() bool {
+	start := p.i
+	i := start
+	if p.src[i] == '-' {
+		i++
+	}
+	whole := i
+	i = p.digits(i)
+	switch {
+	case i == whole:
+		p.i = i
+		return p.unexpected("a digit")
+	case p.src[whole] == '0' && i > whole+1:
+		return p.fail(start, "a number with a leading zero")
+	}
+	if i == len(p.src) || p.src[i] != '.' && p.src[i] != 'e' && p.src[i] != 'E' {
+		p.i = i
+		return p.integer(start, whole, i)
+	}
+	f := float{negative: whole > start, text: p.src[start:], whole: p.src[whole:i]}
+	if p.src[i] == '.' {
+		point := i + 1
+		if i = p.digits(point); i == point {
+			p.i = i
+			return p.unexpected("a digit")
+		}
+		f.fraction = p.src[point:i]
+	}
+	if i < len(p.src) && (p.src[i] == 'e' || p.src[i] == 'E') {
+		i++
+		if i < len(p.src) && (p.src[i] == '+' || p.src[i] == '-') {
+			f.down = p.src[i] == '-'
+			i++
+		}
+		power := i
+		if i = p.digits(power); i == power {
+			p.i = i
+			return p.unexpected("a digit")
+		}
+		f.power = p.src[power:i]
+	}
+	p.i = i
+	f.text = p.src[start:i]
+	value, why := f.value()
+	if why != "" {
+		return p.fail(start, why)
+	}
+	p.dst = msgp.AppendFloat64(p.dst, value)
+	return true
+}
+
+// integer keeps the integer literal src[start:end], whose digits start at whole.
+func (p *parser) integer(start, whole, end int) bool {
+	negative := whole > start
+	var u uint64
+	if end-whole <= 19 { // cannot overflow
+		for _, c := range p.src[whole:end] {
+			u = u*10 + uint64(c-'0')
+		}
+	} else {
+		var err error
+		if u, err = strconv.ParseUint(view(p.src[whole:end]), 10, 64); err != nil {
+			return p.fail(start, "an integer that fits no 64 bits")
+		}
+	}
+	switch {
+	case negative && u > 1<<63:
+		return p.fail(start, "an integer that fits no 64 bits")
+	case negative:
+		p.dst = msgp.AppendInt64(p.dst, -int64(u))
+	default:
+		p.dst = Uint(u).Append(p.dst)
+	}
+	return true
+}
+
+// float is a number literal with a fraction or an exponent, in its parts.
+type float struct {
+	text            []byte // all of it
+	negative        bool
+	whole, fraction []byte // digits
+	down            bool   // the exponent is negative
+	power           []byte // digits of the exponent
+}
+
+// value returns the double that f means, or why it cannot be kept as one.
+func (f *float) value() (float64, string) {
+	// Most literals need no second look: so few digits are kept by a double
+	// well enough to be told apart, and the exponent is small.
+	if len(f.whole)+len(f.fraction) <= 17 && len(f.power) <= 3 {
+		v, err := strconv.ParseFloat(view(f.text), 64)
+		return f.judge(v, err)
+	}
+	// The significant digits, and the power of ten that the first one after
+	// the point would have if the point stood before all of them.
+	digits := make([]byte, 0, min(len(f.whole)+len(f.fraction), maxDigits+1))
+	point := len(f.whole)
+	zeros := 0 // seen, not yet known to be followed by another digit
+	for _, part := range [][]byte{f.whole, f.fraction} {
+		for _, c := range part {
+			switch {
+			case c == '0' && len(digits) == 0:
+				point--
+			case c == '0':
+				zeros++
+			default:
+				if len(digits)+zeros >= maxDigits {
+					return 0, "a number with more than 800 significant digits"
+				}
+				for ; zeros > 0; zeros-- {
+					digits = append(digits, '0')
+				}
+				digits = append(digits, c)
+			}
+		}
+	}
+	if len(digits) == 0 {
+		v := 0.0
+		if f.negative {
+			v = math.Copysign(0, -1)
+		}
+		return v, ""
+	}
+	// Written anew, so that no run of zeros and no long exponent is left for
+	// the conversion to cut short.
+	plain := make([]byte, 0, len(digits)+32)
+	if f.negative {
+		plain = append(plain, '-')
+	}
+	plain = append(plain, "0."...)
+	plain = append(plain, digits...)
+	plain = append(plain, 'e')
+	plain = strconv.AppendInt(plain, int64(point)+f.exponent(), 10)
+	v, err := strconv.ParseFloat(view(plain), 64)
+	v, why := f.judge(v, err)
+	if why != "" || len(digits) <= 17 {
+		return v, why
+	}
+	exact, _ := new(big.Rat).SetString(view(plain))
+	if double := new(big.Rat).SetFloat64(v); exact == nil || double == nil || exact.Cmp(double) != 0 {
+		return 0, "a number with more digits than a double keeps"
+	}
+	return v, ""
+}
+
+// exponent returns the power, cut to a range far beyond any that a text of
+// maxText could bring back to a double's.
+func (f *float) exponent() int64 {
+	const most = 1 << 40
+	var e int64
+	for _, c := range f.power {
+		e = min(e*10+int64(c-'0'), most)
+	}
+	if f.down {
+		return -e
+	}
+	return e
+}
+
+// judge refuses a conversion that overflowed or made a zero of something else.
+func (f *float) judge(v float64, err error) (float64, string) {
+	if err != nil || math.IsInf(v, 0) {
+		return 0, "a number too great for a double"
+	}
+	if v == 0 {
+		for _, part := range [][]byte{f.whole, f.fraction} {
+			for _, c := range part {
+				if c != '0' {
+					return 0, "a number too small for a double"
+				}
+			}
+		}
+	}
+	return v, ""
+}
