@@ -159,17 +159,18 @@ func duplicate(b []byte, keys []span) (span, bool) {
 // is not UTF-8, infinities, nesting beyond [MaxDepth]. It allocates nothing,
 // except to find equal keys among the many of a large object.
 func CheckValue(b []byte) (Value, []byte, error) {
-	n, err := checkFront(b, MaxDepth)
+	n, err := checkAt(b, 0, MaxDepth)
 	if err != nil {
 		return nil, nil, err
 	}
 	return b[:n:n], b[n:], nil
 }
 
-// checkFront is CheckValue with a bound on the depth; it returns the size.
-func checkFront(b []byte, maxDepth int) (int, error) {
+// checkAt is CheckValue for the value at b[i:], with a bound on the depth. It
+// returns where the value ends.
+func checkAt(b []byte, i, maxDepth int) (int, error) {
 	var few [32]span
-	c := checker{b: b, keys: few[:0]}
+	c := checker{b: b, i: i, keys: few[:0]}
 	if uint64(len(b)) > math.MaxUint32 {
 		return 0, corrupt(0, "4 GiB or more")
 	}

@@ -1,4 +1,82 @@
+// Package signal is the vocabulary of the engine: the envelope of the signal
+// protocol, the form of its payloads, and exact JSON values.
+//
+// A [Signal] says what an outside source says happened: an envelope with a
+// type, a time, a source and a payload. What a valid signal is, is written in
+// a JSON Schema, signal.schema.json ([Schema]); the check that every signal goes
+// through is compiled from that file. [Parse] refuses what the schema refuses, with
+// the path of the field; [ParseLenient] keeps it and notes the [Signal.Problem],
+// because real senders break the schema and their recordings are wanted all
+// the same.
+//
+// A [Value] is one JSON value kept exactly: integers as integers to 64 bits,
+// other numbers as doubles, members in their order. What cannot be kept exactly is
+// refused ([ParseValue] has the rules), so that writing a value as JSON gives
+// the value that was read.
+//
+// # Values
+//
+// A Value is msgpack (https://msgpack.org, all numbers big-endian) in these forms:
+//
+//	null     c0
+//	boolean  c2 false, c3 true
+//	integer  00..7f, e0..ff        itself, -32..127
+//	         d0 i8, d1 i16, d2 i32, d3 i64   the shortest that holds it
+//	         cf u64                beyond int64
+//	float    cb f64                always, even when it is whole
+//	string   a0..bf, d9 n8, da n16, db n32   then n bytes of UTF-8
+//	array    90..9f, dc n16, dd n32          then n values
+//	object   80..8f, de n16, df n32          then n pairs: a string, a value
+//
+// This package writes the shortest head. A reader must take any: also cc, cd,
+// ce and a small cf for integers. No other form is a value; ca (32-bit float),
+// binary data and extensions are refused. A literal such as 5.0 or 1e2 is a float, 5
+// is an integer, and -0 the integer 0.
+//
+// # Entry data
+//
+// In a log a signal is one msgpack array with a head of one byte. Its length
+// tells its form:
+//
+//	97  id, type, timestamp, source, correlationId|c0, metadata|c0, payload
+//	98  the same, problem
+//	92  object, problem
+//
+// The first is a signal that was valid when it was recorded. id, type,
+// source and correlationId are strings, timestamp is an integer or a float,
+// metadata and payload are objects; c0 means absent. The second is a signal
+// whose envelope is regular (it has the five required fields, no unknown ones,
+// all of the right kind) but whose payload the schema refused; problem is a
+// string that is not empty. The third is any other object, whole.
+//
+// A signal {"id":"s","type":"x","timestamp":1.5,"source":"a","payload":{"n":1}} is
+//
+//	97                            array of 7
+//	a1 73                         "s"
+//	a1 78                         "x"
+//	cb 3f f8 00 00 00 00 00 00    1.5
+//	a1 61                         "a"
+//	c0 c0                         no correlationId, no metadata
+//	81 a1 6e 01                   {"n": 1}
+//
+// # Invariants
+//
+//   - Parse, Append, Decode and AppendJSON lose nothing: what comes out
+//     equals what went in as JSON values, with integers and floats told apart.
+//   - Values do not nest deeper than [MaxDepth], the envelope's own level counted.
+//   - No input makes this package panic, and none makes it allocate more than
+//     a small multiple of the input's size.
+//   - Nothing here asks for the time or for chance, or depends on map order.
+//
+// # Limits
+//
+// The envelope's members are written in a fixed order, not in the sender's,
+// and white space and the spelling of strings and floats are not kept: two texts that
+// mean the same may give the same bytes. Decode does not ask the schema again. An id is
+// whatever the sender says it is; nothing here makes it unique.
 package signal
+
+import "unicode/utf8"
 
 // Signal is one envelope of the signal protocol.
 //
@@ -40,4 +118,157 @@ type Signal struct {
 	// others. The fields are then set as far as they go. Raw is absent for a
 	// regular envelope, even if its payload is refused.
 	Raw Value
+}
+
+// Parse reads one signal from its JSON text. A text that is not exact JSON
+// gives a [*SyntaxError], one that the schema refuses a [*FieldError].
+func Parse(line []byte) (*Signal, error) {
+	s, refused, err := parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return s, nil
+}
+
+// ParseLenient reads one signal from its JSON text and keeps what the schema
+// refuses as well, with the Problem set: any JSON object is a signal to it. The
+// only errors are a [*SyntaxError], and a [*FieldError] with an empty path for a
+// text that is no object.
+func ParseLenient(line []byte) (*Signal, error) {
+	s, refused, err := parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		if s.Raw != nil && s.Raw.Kind() != KindObject {
+			return nil, refused
+		}
+		s.Problem = refused.problem()
+	}
+	return s, nil
+}
+
+// parse reads a signal and says apart whether the schema refuses it. The
+// signal is then complete in the sense of ParseLenient, but for its Problem.
+func parse(line []byte) (*Signal, *FieldError, error) {
+	raw, err := ParseValue(line)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := new(Signal)
+	if refused := protocol.envelope.check(raw); refused != nil {
+		s.Raw = raw
+		s.fill(raw)
+		return s, refused, nil
+	}
+	s.fill(raw)
+	return s, judgePayload(s.Type, s.Payload), nil
+}
+
+// fill sets the fields that the envelope has in the right kind. Of an
+// envelope that is sound, that is all of them.
+func (s *Signal) fill(envelope Value) {
+	for name, v := range envelope.Members() {
+		switch name {
+		case "id":
+			s.ID, _ = v.Text()
+		case "type":
+			s.Type, _ = v.Text()
+		case "timestamp":
+			s.Timestamp, _ = v.Number()
+		case "source":
+			s.Source, _ = v.Text()
+		case "correlationId":
+			if text, ok := v.Text(); ok {
+				s.CorrelationID = &text
+			}
+		case "metadata":
+			if v.Kind() == KindObject {
+				s.Metadata = v
+			}
+		case "payload":
+			if v.Kind() == KindObject {
+				s.Payload = v
+			}
+		}
+	}
+}
+
+// Validate returns why the schema refuses the signal as it stands, a
+// [*FieldError], or nil. It trusts none of the fields, so it serves for signals
+// made by hand; a Problem they may carry is not looked at.
+func (s *Signal) Validate() error {
+	if s.Raw != nil {
+		if e := sound(s.Raw, MaxDepth); e != nil {
+			return e
+		}
+		if e := judge(s.Raw); e != nil {
+			return e
+		}
+		return nil
+	}
+	for _, f := range [...]struct{ name, text string }{{"id", s.ID}, {"type", s.Type}, {"source", s.Source}} {
+		if !utf8.ValidString(f.text) {
+			return (&FieldError{"", "is not UTF-8"}).under(f.name)
+		}
+	}
+	if s.CorrelationID != nil && !utf8.ValidString(*s.CorrelationID) {
+		return &FieldError{"/correlationId", "is not UTF-8"}
+	}
+	if !s.Timestamp.IsSet() {
+		return &FieldError{"/timestamp", "is required"}
+	}
+	if s.Metadata != nil {
+		if e := sound(s.Metadata, envelopeRoom); e != nil {
+			return e.under("metadata")
+		}
+	}
+	if s.Payload == nil {
+		return &FieldError{"/payload", "is required"}
+	}
+	if e := sound(s.Payload, envelopeRoom); e != nil {
+		return e.under("payload")
+	}
+	if e := judgePayload(s.Type, s.Payload); e != nil {
+		return e
+	}
+	return nil
+}
+
+// sound says what keeps v from being a whole, well-formed object.
+func sound(v Value, maxDepth int) *FieldError {
+	n, err := checkAt(v, 0, maxDepth)
+	switch {
+	case err != nil:
+		return &FieldError{"", "is malformed: " + err.Error()}
+	case n < len(v):
+		return &FieldError{"", "is more than one value"}
+	case v.Kind() != KindObject:
+		return &FieldError{"", "must be an object, not " + v.Kind().withArticle()}
+	}
+	return nil
+}
+
+// AppendJSON appends the envelope as compact JSON. As a JSON value it equals
+// what was parsed: for an envelope kept in Raw that is all of it, and a Problem
+// is never written.
+func (s *Signal) AppendJSON(dst []byte) []byte {
+	if s.Raw != nil {
+		return s.Raw.AppendJSON(dst)
+	}
+	dst = appendText(append(dst, `{"id":`...), s.ID)
+	dst = appendText(append(dst, `,"type":`...), s.Type)
+	dst = s.Timestamp.AppendJSON(append(dst, `,"timestamp":`...))
+	dst = appendText(append(dst, `,"source":`...), s.Source)
+	if s.CorrelationID != nil {
+		dst = appendText(append(dst, `,"correlationId":`...), *s.CorrelationID)
+	}
+	if s.Metadata != nil {
+		dst = s.Metadata.AppendJSON(append(dst, `,"metadata":`...))
+	}
+	dst = s.Payload.AppendJSON(append(dst, `,"payload":`...))
+	return append(dst, '}')
 }
