@@ -1,0 +1,237 @@
+package choreography
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	// maxPattern bounds the length of a pattern in bytes, since a compiled
+	// expression is many times as large as its text.
+	maxPattern = 4096
+	// maxProgram bounds what counted repetitions, "x{1000}", can make of it.
+	maxProgram = 20_000
+
+	jsSpace   = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
+	jsNewline = `\n\r\x{2028}\x{2029}`
+)
+
+// compilePattern compiles a JavaScript regular expression (no flags) for Go's
+// engine. What means something else there is rewritten; what cannot be said
+// there (lookaround, back references) is an error, and so is what only Go knows.
+func compilePattern(js string) (*regexp.Regexp, error) {
+	if len(js) > maxPattern {
+		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
+	}
+	text, err := translatePattern(js)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("the RE2 engine of Go refuses it: %w", err)
+	}
+	if programSize(tree) > maxProgram {
+		return nil, fmt.Errorf("the pattern expands to more than %d instructions", maxProgram)
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("the RE2 engine of Go refuses it: %w", err)
+	}
+	return re, nil
+}
+
+// programSize estimates how many instructions a pattern compiles to. It stops
+// counting above maxProgram. The parser bounds how deep the tree is.
+func programSize(re *syntax.Regexp) int {
+	size := 1 + len(re.Rune)
+	for _, sub := range re.Sub {
+		if size > maxProgram {
+			return size
+		}
+		size += programSize(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		size *= max(re.Min, re.Max, 1)
+	}
+	return size
+}
+
+func translatePattern(js string) (string, error) {
+	var out strings.Builder
+	inClass := false
+	for i := 0; i < len(js); {
+		switch c := js[i]; {
+		case c == '\\':
+			n, err := translateEscape(&out, js[i:], inClass)
+			if err != nil {
+				return "", err
+			}
+			i += n
+			continue
+		case inClass && c == '[':
+			out.WriteString(`\[`) // no [:alpha:] in JavaScript
+		case inClass && c == ']':
+			inClass = false
+			out.WriteByte(c)
+		case inClass:
+			out.WriteByte(c)
+		case c == '[':
+			switch rest := js[i:]; {
+			case strings.HasPrefix(rest, "[^]"):
+				out.WriteString(`[\x{0}-\x{10ffff}]`)
+				i += 3
+				continue
+			case strings.HasPrefix(rest, "[]"):
+				out.WriteString(`[^\x{0}-\x{10ffff}]`)
+				i += 2
+				continue
+			}
+			inClass = true
+			out.WriteByte(c)
+			if strings.HasPrefix(js[i+1:], "^") {
+				out.WriteByte('^')
+				i++
+			}
+		case c == '.':
+			out.WriteString(`[^` + jsNewline + `]`)
+		case c == '(' && strings.HasPrefix(js[i:], "(?"):
+			if err := checkGroup(js[i:]); err != nil {
+				return "", err
+			}
+			out.WriteByte(c)
+		default:
+			out.WriteByte(c)
+		}
+		i++
+	}
+	return out.String(), nil
+}
+
+// checkGroup refuses the groups that only one of the two languages has.
+func checkGroup(s string) error {
+	switch {
+	case strings.HasPrefix(s, "(?:"):
+		return nil
+	case strings.HasPrefix(s, "(?="), strings.HasPrefix(s, "(?!"), strings.HasPrefix(s, "(?<="), strings.HasPrefix(s, "(?<!"):
+		return errors.New("lookaround does not exist in Go's RE2 engine")
+	case strings.HasPrefix(s, "(?<"):
+		return nil
+	default:
+		return fmt.Errorf("%.3q is no group in JavaScript", s)
+	}
+}
+
+// translateEscape writes the escape at the start of s and returns its length.
+func translateEscape(out *strings.Builder, s string, inClass bool) (int, error) {
+	if len(s) < 2 {
+		return 0, errors.New(`a lone \ at the end`)
+	}
+	switch c := s[1]; c {
+	case 'd', 'D', 'w', 'W', 'f', 'n', 'r', 't', 'v':
+		out.WriteString(s[:2])
+	case 'b':
+		if inClass {
+			out.WriteString(`\x08`)
+		} else {
+			out.WriteString(`\b`)
+		}
+	case 'B':
+		if inClass {
+			out.WriteByte('B')
+		} else {
+			out.WriteString(`\B`)
+		}
+	case 's':
+		if inClass {
+			out.WriteString(jsSpace)
+		} else {
+			out.WriteString(`[` + jsSpace + `]`)
+		}
+	case 'S':
+		if inClass {
+			return 0, errors.New(`\S inside [] cannot be written for Go's RE2 engine`)
+		}
+		out.WriteString(`[^` + jsSpace + `]`)
+	case 'u':
+		r, n := unicodeEscape(s)
+		if n == 0 {
+			out.WriteByte('u')
+			return 2, nil
+		}
+		if utf16.IsSurrogate(r) {
+			return 0, errors.New("half of a surrogate pair never occurs in a payload")
+		}
+		fmt.Fprintf(out, `\x{%x}`, r)
+		return n, nil
+	case 'x':
+		if h, ok := hex(s, 2, 2); ok {
+			fmt.Fprintf(out, `\x{%x}`, h)
+			return 4, nil
+		}
+		out.WriteByte('x')
+	case 'c':
+		if len(s) > 2 && isLetter(s[2]) {
+			fmt.Fprintf(out, `\x{%x}`, s[2]&0x1f)
+			return 3, nil
+		}
+		out.WriteString(`\\c`)
+	case '0':
+		if len(s) > 2 && s[2] >= '0' && s[2] <= '9' {
+			return 0, errors.New("octal escapes do not exist in Go's RE2 engine")
+		}
+		out.WriteString(`\x{0}`)
+	case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return 0, errors.New("back references do not exist in Go's RE2 engine")
+	case 'k':
+		return 0, errors.New("back references do not exist in Go's RE2 engine")
+	default:
+		// Any other escaped character stands for itself. Go wants letters
+		// bare and takes a \ before any other ASCII.
+		r, n := utf8.DecodeRuneInString(s[1:])
+		if r < utf8.RuneSelf && !isLetter(c) {
+			out.WriteByte('\\')
+		}
+		out.WriteRune(r)
+		return 1 + n, nil
+	}
+	return 2, nil
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// unicodeEscape reads \uXXXX, two of them for a surrogate pair.
+func unicodeEscape(s string) (r rune, n int) {
+	high, ok := hex(s, 2, 4)
+	if !ok {
+		return 0, 0
+	}
+	r, n = rune(high), 6
+	if utf16.IsSurrogate(r) && strings.HasPrefix(s[n:], `\u`) {
+		if low, ok := hex(s, 8, 4); ok {
+			if pair := utf16.DecodeRune(r, rune(low)); pair != utf8.RuneError {
+				return pair, 12
+			}
+		}
+	}
+	return r, n
+}
+
+func hex(s string, from, digits int) (uint64, bool) {
+	if len(s) < from+digits {
+		return 0, false
+	}
+	for i := from; i < from+digits; i++ {
+		if !strings.ContainsRune("0123456789abcdefABCDEF", rune(s[i])) {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseUint(s[from:from+digits], 16, 32)
+	return n, err == nil
+}

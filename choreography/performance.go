@@ -1,0 +1,128 @@
+package choreography
+
+import (
+	"iter"
+	"time"
+)
+
+// Performance shows one active performance to people and expressions. It is a
+// view: valid until the scheduler is next told something.
+type Performance struct {
+	Seq           uint64 // the signal that made it; with Index it is the id
+	Index         uint32 // from 1
+	On            string // the type its definition answers to
+	Slot          int    // its definition's place in the registry, from 0
+	Signal        uint64 // the signal its references are resolved against
+	Handler       bool   // it runs what an interrupted performance left to do
+	Correlated    bool   // it carries a correlation id and can be interrupted
+	CorrelationID string
+	Began         time.Duration // when its signal came
+
+	p *performance
+}
+
+// ID returns "p-<seq>-<index>".
+func (p Performance) ID() string { return p.p.ID() }
+
+// Definition returns what is performed.
+func (p Performance) Definition() *Definition { return p.p.def }
+
+// Animation is one action that is running.
+type Animation struct {
+	Action   string
+	Entity   string // resolved
+	Easing   string // as written
+	Start    time.Duration
+	Duration time.Duration
+
+	p *performance
+	n *node
+}
+
+// Params returns the action's resolved parameters, in a map made for the call.
+func (a Animation) Params() map[string]any { return a.p.cue.resolver.params(a.n.params) }
+
+// Progress returns how far the animation is at an instant, raw and eased. It
+// is clamped to the animation's beginning and end.
+func (a Animation) Progress(at time.Duration) (raw, eased float64) {
+	raw = rawProgress(max(0, int64(at-a.Start)), int64(a.Duration))
+	return raw, a.n.ease.at(raw)
+}
+
+// Pause is a cursor that lets time pass: a wait, or the delay of an action.
+type Pause struct {
+	Action string // "wait", or the action that is held back
+	Delay  bool
+	Since  time.Duration
+	Until  time.Duration
+}
+
+// Performances goes over the active performances in the order they were made.
+// Only [Performance.ID] and what it is asked for cost memory.
+func (s *Scheduler) Performances() iter.Seq[Performance] {
+	return func(yield func(Performance) bool) {
+		for p := s.first; p != nil; p = p.next {
+			if !yield(view(p)) {
+				return
+			}
+		}
+	}
+}
+
+func view(p *performance) Performance {
+	v := Performance{
+		Seq: p.seq, Index: p.index, On: p.def.on, Slot: int(p.slot), Signal: p.cue.seq,
+		Handler: p.handler, Began: time.Duration(p.began), p: p,
+	}
+	if p.chain != nil {
+		v.Correlated, v.CorrelationID = true, p.cue.correlationID
+	}
+	return v
+}
+
+// Animations goes over the running animations, depth first.
+func (p Performance) Animations() iter.Seq[Animation] {
+	return func(yield func(Animation) bool) {
+		p.p.root.walk(p.p.def, func(c *cursor, n *node) bool {
+			if c.phase != phaseRunning {
+				return true
+			}
+			return yield(Animation{
+				Action: n.action, Entity: p.p.cue.resolver.entity(n.entity), Easing: n.easing,
+				Start: time.Duration(c.since), Duration: time.Duration(n.duration),
+				p: p.p, n: n,
+			})
+		})
+	}
+}
+
+// Pauses goes over the cursors that let time pass, depth first.
+func (p Performance) Pauses() iter.Seq[Pause] {
+	return func(yield func(Pause) bool) {
+		p.p.root.walk(p.p.def, func(c *cursor, n *node) bool {
+			if c.phase != phaseWaiting && c.phase != phaseDelayed {
+				return true
+			}
+			return yield(Pause{
+				Action: n.action, Delay: c.phase == phaseDelayed,
+				Since: time.Duration(c.since), Until: time.Duration(c.until),
+			})
+		})
+	}
+}
+
+// walk visits the cursors at work that are no groups, until visit says stop.
+func (c *cursor) walk(d *Definition, visit func(*cursor, *node) bool) bool {
+	if c.node == c.end {
+		return true
+	}
+	if c.phase != phaseGroup {
+		return visit(c, &d.nodes[c.node])
+	}
+	for i := range c.kids {
+		if !c.kids[i].walk(d, visit) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,429 @@
+package choreography
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// stateVersion is the first element of a state. It changes with the format and
+// with every change of rules after which old bytes would go on differently.
+const stateVersion = 1
+
+// Errors of [RestoreScheduler].
+var (
+	// ErrState says that bytes are no state of a scheduler.
+	ErrState = errors.New("choreography: corrupt state")
+	// ErrStateVersion says that a state was written under other rules.
+	ErrStateVersion = errors.New("choreography: unknown state version")
+)
+
+// AppendState appends the whole state of s to dst: canonical bytes, equal for
+// equal histories however time was cut. They are one msgpack array:
+//
+//	[version, now, definitions, cues, performances]
+//
+//	now           session time in ns
+//	definitions   [definition…] as written, in order
+//	cues          [[seq, correlationId or nil, payload]…], the signals of
+//	              active performances in order of their first use
+//	performances  [[seq, index, definition, cue, handler, began, cursor]…]
+//	              in creation order; definition and cue count from 0
+//	cursor        [node] done or not begun; [node, phase, since] inside an
+//	              action or wait; [node, phase, cursor…] in a group
+//
+// The sink is no part of it.
+func (s *Scheduler) AppendState(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 5)
+	dst = msgp.AppendInt(dst, stateVersion)
+	dst = msgp.AppendInt64(dst, s.now)
+	dst = msgp.AppendArrayHeader(dst, uint32(len(s.registry.all)))
+	for _, d := range s.registry.all {
+		dst = append(dst, d.value...)
+	}
+
+	// A cue gets its number at its first use.
+	var cues []*cue
+	for p := s.first; p != nil; p = p.next {
+		if !p.cue.numbered {
+			p.cue.numbered, p.cue.number = true, uint32(len(cues))
+			cues = append(cues, p.cue)
+		}
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(cues)))
+	for _, c := range cues {
+		dst = msgp.AppendArrayHeader(dst, 3)
+		dst = msgp.AppendUint64(dst, c.seq)
+		if c.correlated {
+			dst = msgp.AppendString(dst, c.correlationID)
+		} else {
+			dst = msgp.AppendNil(dst)
+		}
+		if len(c.resolver.Payload) > 0 {
+			dst = append(dst, c.resolver.Payload...)
+		} else {
+			dst = msgp.AppendNil(dst)
+		}
+	}
+
+	dst = msgp.AppendArrayHeader(dst, uint32(s.active))
+	for p := s.first; p != nil; p = p.next {
+		dst = msgp.AppendArrayHeader(dst, 7)
+		dst = msgp.AppendUint64(dst, p.seq)
+		dst = msgp.AppendUint32(dst, p.index)
+		dst = msgp.AppendInt32(dst, p.slot)
+		dst = msgp.AppendUint32(dst, p.cue.number)
+		dst = msgp.AppendBool(dst, p.handler)
+		dst = msgp.AppendInt64(dst, p.began)
+		dst = p.root.append(dst)
+	}
+	for _, c := range cues {
+		c.numbered = false
+	}
+	return dst
+}
+
+func (c *cursor) append(dst []byte) []byte {
+	switch {
+	case c.phase == phaseFresh:
+		dst = msgp.AppendArrayHeader(dst, 1)
+		return msgp.AppendInt32(dst, c.node)
+	case c.phase != phaseGroup:
+		dst = msgp.AppendArrayHeader(dst, 3)
+	default:
+		dst = msgp.AppendArrayHeader(dst, uint32(2+len(c.kids)))
+	}
+	dst = msgp.AppendInt32(dst, c.node)
+	dst = msgp.AppendUint8(dst, uint8(c.phase))
+	if c.phase != phaseGroup {
+		return msgp.AppendInt64(dst, c.since)
+	}
+	for i := range c.kids {
+		dst = c.kids[i].append(dst)
+	}
+	return dst
+}
+
+// RestoreScheduler returns a scheduler in the state that [Scheduler.AppendState]
+// wrote, without a sink. It believes nothing of b: what no scheduler could have
+// written is refused with [ErrState], or [ErrStateVersion] for another version.
+func RestoreScheduler(b []byte) (*Scheduler, error) {
+	s, err := restore(b)
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.Is(err, ErrStateVersion):
+		return nil, err
+	default:
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+}
+
+func restore(b []byte) (*Scheduler, error) {
+	r := stateReader{rest: b}
+	if n := r.array(); r.err == nil && n != 5 {
+		return nil, errors.New("want an array of 5")
+	}
+	if version := r.int(); r.err == nil && version != stateVersion {
+		return nil, fmt.Errorf("%w %d, this program knows %d", ErrStateVersion, version, stateVersion)
+	}
+	s := NewScheduler()
+	s.now = r.int()
+	if s.now < 0 {
+		r.fail("session time before 0")
+	}
+	for range r.array() {
+		v := r.value()
+		if r.err != nil {
+			return nil, r.err
+		}
+		d, err := Compile(v)
+		if err != nil {
+			return nil, err
+		}
+		s.Define(d)
+	}
+	cues := r.cues()
+	for range r.array() {
+		p := r.performance(s, cues)
+		if r.err != nil {
+			return nil, r.err
+		}
+		s.enlist(p)
+		s.due.push(p)
+	}
+	if r.err == nil && len(r.rest) > 0 {
+		r.fail("bytes after the end")
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	// Whatever can be written in two ways is caught here, all at once: the
+	// digest of a state is taken over these bytes.
+	if !bytes.Equal(s.AppendState(make([]byte, 0, len(b))), b) {
+		return nil, errors.New("not in canonical form")
+	}
+	return s, nil
+}
+
+// stateReader reads a state from the front. After the first error every read
+// returns zero.
+type stateReader struct {
+	rest []byte
+	err  error
+}
+
+func (r *stateReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+		r.rest = nil
+	}
+}
+
+// array reads the head of an array. Each element takes at least one byte, so a
+// count that the rest cannot hold is refused before anything is made for it.
+func (r *stateReader) array() int {
+	if r.err != nil {
+		return 0
+	}
+	n, rest, err := msgp.ReadArrayHeaderBytes(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return 0
+	}
+	if uint64(n) > uint64(len(rest)) {
+		r.fail("an array of %d in %d bytes", n, len(rest))
+		return 0
+	}
+	r.rest = rest
+	return int(n)
+}
+
+func (r *stateReader) int() int64 {
+	if r.err != nil {
+		return 0
+	}
+	i, rest, err := msgp.ReadInt64Bytes(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return 0
+	}
+	r.rest = rest
+	return i
+}
+
+func (r *stateReader) uint() uint64 {
+	if r.err != nil {
+		return 0
+	}
+	i, rest, err := msgp.ReadUint64Bytes(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return 0
+	}
+	r.rest = rest
+	return i
+}
+
+// below reads a number that must be less than n.
+func (r *stateReader) below(n int, what string) int {
+	i := r.uint()
+	if r.err == nil && i >= uint64(n) {
+		r.fail("%s %d of %d", what, i, n)
+		return 0
+	}
+	return int(i)
+}
+
+func (r *stateReader) bool() bool {
+	if r.err != nil {
+		return false
+	}
+	b, rest, err := msgp.ReadBoolBytes(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return false
+	}
+	r.rest = rest
+	return b
+}
+
+func (r *stateReader) value() signal.Value {
+	if r.err != nil {
+		return nil
+	}
+	v, rest, err := signal.CheckValue(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return nil
+	}
+	r.rest = rest
+	return v
+}
+
+func (r *stateReader) cues() []*cue {
+	var cues []*cue
+	for range r.array() {
+		if n := r.array(); r.err == nil && n != 3 {
+			r.fail("a signal of %d fields", n)
+		}
+		c := &cue{seq: r.uint()}
+		switch id := r.value(); id.Kind() {
+		case signal.KindNull:
+		case signal.KindString:
+			text, _ := id.Text()
+			c.correlationID, c.correlated = string([]byte(text)), true
+		default:
+			r.fail("correlation id is no string")
+		}
+		switch payload := r.value(); payload.Kind() {
+		case signal.KindNull:
+		case signal.KindObject:
+			c.resolver.Payload = slices.Clone(payload)
+		default:
+			r.fail("payload is no object")
+		}
+		if r.err != nil {
+			return nil
+		}
+		cues = append(cues, c)
+	}
+	return cues
+}
+
+// performance reads one performance, not yet in the lists of s.
+func (r *stateReader) performance(s *Scheduler, cues []*cue) *performance {
+	if n := r.array(); r.err == nil && n != 7 {
+		r.fail("a performance of %d fields", n)
+	}
+	p := &performance{seq: r.uint()}
+	index := r.uint()
+	if index == 0 || index > math.MaxUint32 {
+		r.fail("performance number %d", index)
+	}
+	p.index = uint32(index)
+	p.slot = int32(r.below(s.registry.Len(), "definition"))
+	number := r.below(len(cues), "signal")
+	p.handler = r.bool()
+	p.began = r.int()
+	if r.err != nil {
+		return nil
+	}
+	p.def, p.cue = s.registry.all[p.slot], cues[number]
+	if p.cue.resolver.Type == "" {
+		p.cue.resolver.Type = p.def.on
+	}
+	if p.cue.resolver.Type != p.def.on {
+		r.fail("one signal of two types")
+	}
+	if p.began < 0 || p.began > s.now {
+		r.fail("a performance of another time")
+	}
+	main := p.def.main
+	if p.handler {
+		main = p.def.handler
+		if main.first == main.end {
+			r.fail("a handler without steps")
+		}
+	}
+	pending := r.cursor(p, &p.root, main, s.now)
+	switch {
+	case r.err != nil:
+	case pending && (p.began != s.now || p.root.node != main.first):
+		r.fail("a performance that should have begun")
+	case pending:
+		p.root.until = s.now
+	}
+	p.due = p.root.until
+	return p
+}
+
+// cursor reads a cursor over a block into c. It reports whether the cursor is
+// done or has not begun, and nests no deeper than the definition does.
+func (r *stateReader) cursor(p *performance, c *cursor, b block, now int64) (fresh bool) {
+	fields := r.array()
+	node := r.below(int(b.end)+1, "node")
+	if r.err != nil {
+		return false
+	}
+	c.node, c.end = int32(node), b.end
+	if c.node < b.first {
+		r.fail("node %d of another block", node)
+		return false
+	}
+	if fields == 1 {
+		return true
+	}
+	c.phase = phase(r.below(int(phaseGroup)+1, "phase"))
+	if c.phase != phaseGroup {
+		c.since = r.int()
+	}
+	switch {
+	case r.err != nil:
+		return false
+	case fields < 3 || c.phase == phaseFresh || c.node == c.end:
+		r.fail("a cursor of %d fields", fields)
+		return false
+	case c.phase != phaseGroup:
+		n := &p.def.nodes[c.node]
+		if fields != 3 || !c.phase.fits(n) || c.since < p.began || c.since > now {
+			r.fail("a cursor that its step does not allow")
+			return false
+		}
+		length := n.duration
+		if c.phase == phaseDelayed {
+			length = n.delay
+		}
+		c.until = saturate(c.since, length)
+		if c.until <= now {
+			r.fail("a step that should have ended")
+		}
+		return false
+	}
+	n := &p.def.nodes[c.node]
+	if n.kind != nodeParallel || fields != 2+len(n.children) {
+		r.fail("a group that its step does not allow")
+		return false
+	}
+	c.kids = make([]cursor, len(n.children))
+	c.until = math.MaxInt64
+	done := true
+	for i, b := range n.children {
+		kid := &c.kids[i]
+		fresh := r.cursor(p, kid, b, now)
+		switch {
+		case r.err != nil:
+			return false
+		case fresh && kid.node != kid.end:
+			r.fail("a child that should have begun")
+			return false
+		case !fresh:
+			done = false
+			c.until = min(c.until, kid.until)
+		}
+	}
+	if done {
+		r.fail("a group that should have ended")
+	}
+	return false
+}
+
+// fits reports whether a cursor can be in phase ph at n.
+func (ph phase) fits(n *node) bool {
+	switch ph {
+	case phaseDelayed:
+		return n.delay > 0
+	case phaseRunning:
+		return n.kind == nodeAnimated
+	case phaseWaiting:
+		return n.kind == nodeWait
+	default:
+		return false
+	}
+}

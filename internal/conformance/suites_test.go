@@ -1,0 +1,79 @@
+package conformance_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sajou-dev/sajou-go/internal/conformance"
+)
+
+// variable names the environment variable with the folder of a set to judge.
+const variable = "SAJOU_CONFORMANCE"
+
+// TestConformance judges every case of a set: the one that SAJOU_CONFORMANCE
+// names, or else our own in testdata and, where it lies beside the repository,
+// the shared sample. It closes with one line a suite.
+func TestConformance(t *testing.T) {
+	sets := []string{"testdata"}
+	if named := os.Getenv(variable); named != "" {
+		sets = []string{fromRoot(named)}
+	} else if _, err := os.Stat("../../../shared/conformance"); err == nil {
+		sets = append(sets, "../../../shared/conformance")
+	}
+	var lines strings.Builder
+	for _, set := range sets {
+		for _, suite := range conformance.Suites {
+			judge(t, set, suite, &lines)
+		}
+	}
+	fmt.Print(lines.String())
+}
+
+// fromRoot takes a relative path from the module's root, where go test is
+// typed, and not from this folder, where it runs.
+func fromRoot(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join("..", "..", path)
+}
+
+// judge runs one suite of a set and writes its lines, that of the cases counted
+// apart after that of the rest.
+func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Builder) {
+	names := []string{suite.Folder}
+	passed, failed := map[string]int{}, map[string]int{}
+	t.Run(suite.Folder, func(t *testing.T) {
+		cases, err := suite.Cases(set)
+		if err != nil {
+			failed[suite.Folder]++
+			t.Errorf("suite %s: %v", suite.Folder, err)
+			return
+		}
+		for _, c := range cases {
+			name := suite.Folder
+			if c.Apart != "" {
+				name += "-" + c.Apart
+				if len(names) == 1 {
+					names = append(names, name)
+				}
+			}
+			ok := t.Run(c.Name, func(t *testing.T) {
+				if err := c.Judge(); err != nil {
+					t.Error(err)
+				}
+			})
+			if ok {
+				passed[name]++
+			} else {
+				failed[name]++
+			}
+		}
+	})
+	for _, name := range names {
+		fmt.Fprintf(lines, "%s: %d passed, %d failed\n", name, passed[name], failed[name])
+	}
+}
