@@ -1,0 +1,253 @@
+package replay
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+var (
+	// ErrSyntax is the class of what is no address at all, or a range that
+	// runs backwards: misuse.
+	ErrSyntax = errors.New("not an address")
+
+	// ErrNoAddress is the class of addresses that this session does not have.
+	ErrNoAddress = errors.New("no such address")
+)
+
+// AddressError tells what is wrong with an address. Its class, [ErrSyntax] or
+// [ErrNoAddress], is Err.
+type AddressError struct {
+	Address string // as it was written
+	Reason  string
+	Err     error
+}
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%v %q: %s", e.Err, e.Address, e.Reason)
+}
+
+// Unwrap returns the error's class.
+func (e *AddressError) Unwrap() error { return e.Err }
+
+func syntax(address, format string, args ...any) error {
+	return &AddressError{address, fmt.Sprintf(format, args...), ErrSyntax}
+}
+
+func noAddress(address, format string, args ...any) error {
+	return &AddressError{address, fmt.Sprintf(format, args...), ErrNoAddress}
+}
+
+// Address is a moment as a person writes it. Which moment it is depends on the
+// session: [Replay.Resolve].
+//
+//	812             after entry 812; 0 is before the first
+//	end, end-10     the last entry, the tenth before it
+//	#9f3ab2c1       the entry whose hash begins so (4 digits or more)
+//	t:1.5s          session time since the beginning
+//	t:14:02:05.5    time of day, UTC: the first such time since the session began
+//	t:2026-11-21T14:02:05Z
+//	perf:p-812-1    where that performance began
+//	@name           a bookmark
+//	beat:salary#1   a beat
+//
+// and any of them followed by +350ms, a duration of Go's notation.
+type Address struct {
+	kind   addressKind
+	number uint64        // the Seq; how far before the end
+	name   string        // hash prefix in lower case; performance; bookmark; beat
+	at     time.Duration // since the beginning, or since midnight
+	wall   time.Time
+	offset time.Duration
+	text   string
+}
+
+type addressKind uint8
+
+const (
+	bySeq addressKind = iota
+	byEnd
+	byHash
+	byTime
+	byTimeOfDay
+	byWall
+	byPerformance
+	byBookmark
+	byBeat
+)
+
+// String returns the address as it was written.
+func (a Address) String() string { return a.text }
+
+const (
+	maxAddress    = 256 // bytes
+	minHashPrefix = 4   // hexadecimal digits
+)
+
+// ParseAddress reads an address. The error is an [ErrSyntax].
+func ParseAddress(s string) (Address, error) {
+	if len(s) > maxAddress {
+		return Address{}, syntax(s[:maxAddress]+"…", "more than %d bytes", maxAddress)
+	}
+	a := Address{text: s}
+	base := s
+	if i := strings.LastIndexByte(s, '+'); i >= 0 {
+		d, ok := parseDuration(s[i+1:])
+		switch {
+		case ok:
+			base, a.offset = s[:i], d
+		case strings.HasPrefix(s, "t:") && strings.ContainsRune(s, 'T'):
+			// A zone, 14:02:05+02:00, is no duration.
+		default:
+			return Address{}, syntax(s, "want a duration like 350ms after the plus")
+		}
+	}
+	if err := a.parseBase(base); err != nil {
+		return Address{}, err
+	}
+	return a, nil
+}
+
+func (a *Address) parseBase(s string) error {
+	switch {
+	case s == "":
+		return syntax(a.text, "want a number, end, end-N, #HASH, t:TIME or perf:ID")
+	case isDigit(s[0]):
+		a.kind = bySeq
+		return a.parseNumber(s)
+	case s == "end":
+		a.kind = byEnd
+		return nil
+	case strings.HasPrefix(s, "end-"):
+		a.kind = byEnd
+		return a.parseNumber(s[len("end-"):])
+	case s[0] == '#':
+		return a.parseHash(s[1:])
+	case strings.HasPrefix(s, "t:"):
+		return a.parseTime(s[len("t:"):])
+	case strings.HasPrefix(s, "perf:"):
+		return a.parsePerformance(s[len("perf:"):])
+	case s[0] == '@' && len(s) > 1:
+		a.kind, a.name = byBookmark, s[1:]
+		return nil
+	case strings.HasPrefix(s, "beat:") && len(s) > len("beat:"):
+		a.kind, a.name = byBeat, s[len("beat:"):]
+		return nil
+	}
+	return syntax(a.text, "want a number, end, end-N, #HASH, t:TIME or perf:ID")
+}
+
+func (a *Address) parseNumber(s string) error {
+	n, err := parseUint(s)
+	if err != nil {
+		return syntax(a.text, "%q is not a sequence number", s)
+	}
+	a.number = n
+	return nil
+}
+
+func (a *Address) parseHash(s string) error {
+	padded := s
+	if len(s)%2 == 1 {
+		padded += "0"
+	}
+	if _, err := hex.DecodeString(padded); err != nil || len(s) < minHashPrefix || len(s) > 2*eventlog.HashSize {
+		return syntax(a.text, "want %d to %d hexadecimal digits after the #", minHashPrefix, 2*eventlog.HashSize)
+	}
+	a.kind, a.name = byHash, strings.ToLower(s)
+	return nil
+}
+
+func (a *Address) parseTime(s string) error {
+	if d, ok := parseDuration(s); ok {
+		a.kind, a.at = byTime, d
+		return nil
+	}
+	for _, layout := range []string{"15:04:05", "15:04"} {
+		// Both take a fraction of a second where seconds are.
+		if t, err := time.Parse(layout, s); err == nil {
+			a.kind = byTimeOfDay
+			a.at = t.Sub(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC))
+			return nil
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		a.kind, a.wall = byWall, t
+		return nil
+	}
+	return syntax(a.text, "want t:1.5s since the beginning, t:14:02:05.5 in UTC, or t:2026-11-21T14:02:05Z")
+}
+
+// parsePerformance reads p-SEQ-I, the derived id of a performance.
+func (a *Address) parsePerformance(s string) error {
+	rest, ok := strings.CutPrefix(s, "p-")
+	seq, index, cut := strings.Cut(rest, "-")
+	n, err := parseUint(seq)
+	i, err2 := parseUint(index)
+	if !ok || !cut || err != nil || err2 != nil || n == 0 || i == 0 {
+		return syntax(a.text, "want perf:p-SEQ-N, the id of a performance")
+	}
+	a.kind, a.name, a.number = byPerformance, s, n
+	return nil
+}
+
+// parseUint reads decimal digits and nothing else.
+func parseUint(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }
+
+// parseDuration reads a duration with its unit and without a sign.
+func parseDuration(s string) (time.Duration, bool) {
+	if s == "" || !isDigit(s[0]) && s[0] != '.' {
+		return 0, false
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil && d >= 0
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// Range is two addresses, both ends included.
+type Range struct {
+	From, To *Address // nil: the beginning, the end
+	text     string
+}
+
+// String returns the range as it was written.
+func (r Range) String() string { return r.text }
+
+// ParseRange reads "a..b", "a..", "..b", ".." or a single address, which is
+// the range from it to itself. The error is an [ErrSyntax].
+func ParseRange(s string) (Range, error) {
+	r := Range{text: s}
+	if len(s) > 2*maxAddress {
+		return Range{}, syntax(s[:maxAddress]+"…", "more than %d bytes", 2*maxAddress)
+	}
+	from, to, ok := strings.Cut(s, "..")
+	if !ok {
+		a, err := ParseAddress(s)
+		if err != nil {
+			return Range{}, err
+		}
+		r.From, r.To = &a, &a
+		return r, nil
+	}
+	if from != "" {
+		a, err := ParseAddress(from)
+		if err != nil {
+			return Range{}, err
+		}
+		r.From = &a
+	}
+	if to != "" {
+		a, err := ParseAddress(to)
+		if err != nil {
+			return Range{}, err
+		}
+		r.To = &a
+	}
+	return r, nil
+}

@@ -1,0 +1,237 @@
+package replay
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// PerformanceStarts is what a state may have besides: where performances
+// began. It is asked right after the entry that created the performance.
+type PerformanceStarts interface {
+	// PerformanceStart returns the session time at which the performance with
+	// that id begins, or false when there is none.
+	PerformanceStart(id string) (time.Duration, bool)
+}
+
+// Resolve returns the moment that a is in this session. The error is an
+// [ErrNoAddress] when it has none.
+func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
+	head := r.src.Head()
+	var m Moment
+	var err error
+	switch a.kind {
+	case bySeq:
+		m.Seq = eventlog.Seq(a.number)
+	case byEnd:
+		if eventlog.Seq(a.number) > head.Seq {
+			return Moment{}, noAddress(a.text, "%s has only %d entries", r.src.Name(), head.Seq)
+		}
+		m.Seq = head.Seq - eventlog.Seq(a.number)
+	case byHash:
+		m.Seq, err = r.findHash(ctx, a)
+	case byTime, byTimeOfDay, byWall:
+		return r.resolveTime(ctx, a)
+	case byPerformance:
+		m, err = r.findPerformance(ctx, a)
+	case byBookmark:
+		return Moment{}, noAddress(a.text, "nothing of this session can be addressed by a bookmark yet")
+	case byBeat:
+		return Moment{}, noAddress(a.text, "nothing of this session can be addressed by a beat yet")
+	}
+	if err != nil {
+		return Moment{}, err
+	}
+	if m.Seq > head.Seq {
+		return Moment{}, noAddress(a.text, "the last entry of %s is %d", r.src.Name(), head.Seq)
+	}
+	if a.offset == 0 {
+		return m, nil
+	}
+	base, err := r.atOf(ctx, m.Seq)
+	if err != nil {
+		return Moment{}, err
+	}
+	m.Offset += a.offset
+	if m.Offset < a.offset {
+		return Moment{}, noAddress(a.text, "session time ends before that")
+	}
+	if _, err := r.instant(ctx, m, base); err != nil {
+		return Moment{}, err
+	}
+	return m, nil
+}
+
+// ResolveRange returns the two ends of rg. Without a beginning it is the zero
+// Moment, without an end the last entry.
+func (r *Replay) ResolveRange(ctx context.Context, rg Range) (from, to Moment, err error) {
+	to = Moment{Seq: r.src.Head().Seq}
+	if rg.From != nil {
+		if from, err = r.Resolve(ctx, *rg.From); err != nil {
+			return Moment{}, Moment{}, err
+		}
+	}
+	if rg.To != nil {
+		if to, err = r.Resolve(ctx, *rg.To); err != nil {
+			return Moment{}, Moment{}, err
+		}
+	}
+	if from.Compare(to) > 0 {
+		return Moment{}, Moment{}, syntax(rg.text, "%v comes after %v", from, to)
+	}
+	return from, to, nil
+}
+
+// maxCandidates bounds the entries that an ambiguous hash prefix is answered
+// with.
+const maxCandidates = 8
+
+func (r *Replay) findHash(ctx context.Context, a Address) (eventlog.Seq, error) {
+	var found []eventlog.Head // at most one more than maxCandidates
+	add := func(h eventlog.Head) {
+		if len(found) <= maxCandidates && hasPrefix(h.Hash, a.name) {
+			found = append(found, h)
+		}
+	}
+	add(eventlog.Head{Hash: r.src.Genesis()})
+	if r.src.Head().Seq > 0 {
+		for e, err := range r.src.Entries(ctx, 1) {
+			if err != nil {
+				return 0, fmt.Errorf("replay: look for %s: %w", a.text, err)
+			}
+			add(e.Head())
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	switch len(found) {
+	case 0:
+		return 0, noAddress(a.text, "no entry of %s has a hash that begins so", r.src.Name())
+	case 1:
+		return found[0].Seq, nil
+	}
+	var names []string
+	for _, h := range found[:min(len(found), maxCandidates)] {
+		names = append(names, fmt.Sprintf("%d (#%.16s)", h.Seq, h.Hash.String()))
+	}
+	if len(found) > maxCandidates {
+		names = append(names, "…")
+	}
+	return 0, noAddress(a.text, "it could be %s", strings.Join(names, ", "))
+}
+
+func hasPrefix(h eventlog.Hash, prefix string) bool {
+	// Most hashes differ in the first byte; only the others are written out.
+	var first [2]byte
+	hex.Encode(first[:], h[:1])
+	return string(first[:]) == prefix[:2] && strings.HasPrefix(h.String(), prefix)
+}
+
+func (r *Replay) resolveTime(ctx context.Context, a Address) (Moment, error) {
+	at := a.at
+	if a.kind != byTime {
+		origin, ok := r.origin()
+		if !ok {
+			return Moment{}, noAddress(a.text, "%s has no wall clock; use t:1.5s, since its beginning", r.src.Name())
+		}
+		wall := a.wall
+		if a.kind == byTimeOfDay {
+			year, month, day := origin.Date()
+			wall = time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Add(a.at)
+			if wall.Before(origin) {
+				wall = wall.Add(24 * time.Hour)
+			}
+		}
+		if at = wall.Sub(origin); at < 0 {
+			return Moment{}, noAddress(a.text, "%s began at %s", r.src.Name(), origin.Format(time.RFC3339Nano))
+		}
+	}
+	if at+a.offset < at {
+		return Moment{}, noAddress(a.text, "session time ends before that")
+	}
+	return r.MomentAt(ctx, at+a.offset)
+}
+
+func (r *Replay) origin() (time.Time, bool) {
+	if o, ok := r.src.(Origin); ok {
+		t, ok := o.Origin()
+		return t.UTC(), ok
+	}
+	return time.Time{}, false
+}
+
+// MomentAt returns the moment of a session time: the last entry that is not
+// later, and the rest as its offset. It reads a logarithmic number of entries.
+func (r *Replay) MomentAt(ctx context.Context, at time.Duration) (Moment, error) {
+	if at < 0 {
+		return Moment{}, noAddress("t:"+at.String(), "session time begins at 0")
+	}
+	// Entry low is not later than at, entry high is, or is beyond the end.
+	low, high := eventlog.Seq(0), r.src.Head().Seq+1
+	base := time.Duration(0)
+	for high-low > 1 {
+		mid := low + (high-low)/2
+		t, err := r.atOf(ctx, mid)
+		if err != nil {
+			return Moment{}, err
+		}
+		if t <= at {
+			low, base = mid, t
+		} else {
+			high = mid
+		}
+	}
+	return Moment{low, at - base}, nil
+}
+
+// atOf returns the session time of an entry, zero for Seq 0.
+func (r *Replay) atOf(ctx context.Context, seq eventlog.Seq) (time.Duration, error) {
+	if seq == 0 {
+		return 0, nil
+	}
+	e, ok, err := entryAt(ctx, r.src, seq)
+	if err != nil {
+		return 0, fmt.Errorf("replay: read entry %d: %w", seq, err)
+	}
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return 0, noAddress(Moment{Seq: seq}.String(), "the last entry of %s is %d", r.src.Name(), r.src.Head().Seq)
+	}
+	return e.At, nil
+}
+
+func (r *Replay) findPerformance(ctx context.Context, a Address) (Moment, error) {
+	m := Moment{Seq: eventlog.Seq(a.number)}
+	if err := r.checkSeq(m); err != nil {
+		return Moment{}, noAddress(a.text, "the last entry of %s is %d", r.src.Name(), r.src.Head().Seq)
+	}
+	f, err := r.foldTo(ctx, m.Seq, nil, nil)
+	if err != nil {
+		return Moment{}, err
+	}
+	base, known := f.At(), false
+	for _, st := range f.States() {
+		s, ok := st.(PerformanceStarts)
+		if !ok {
+			continue
+		}
+		known = true
+		if at, ok := s.PerformanceStart(a.name); ok {
+			if at <= base {
+				return m, nil
+			}
+			return r.MomentAt(ctx, at)
+		}
+	}
+	if !known {
+		return Moment{}, noAddress(a.text, "no projection here knows performances")
+	}
+	return Moment{}, noAddress(a.text, "entry %d began no such performance", m.Seq)
+}
