@@ -33,6 +33,15 @@ type Batch struct {
 	Key string
 }
 
+// sealedSize bounds the length of a sealed batch.
+func sealedSize(b *Batch) int {
+	size := maxBatchOverhead + len(b.Key)
+	for i := range b.Drafts {
+		size += binary.MaxVarintLen32 + maxBodyOverhead + len(b.Drafts[i].Data) + HashSize
+	}
+	return size
+}
+
 // sealHeader appends the header of a batch of count entries from seq on.
 func sealHeader(dst []byte, first Seq, count int) []byte {
 	dst = append(dst, batchVersion)

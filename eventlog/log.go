@@ -191,8 +191,9 @@ func (c Config) withDefaults() (Config, error) {
 
 // Log is an open store. Its methods may be called from many goroutines.
 type Log struct {
-	cfg Config     // immutable after Open
-	db  *pebble.DB // immutable after Open
+	cfg  Config     // immutable after Open
+	db   *pebble.DB // immutable after Open
+	disk *freezeFS  // immutable after Open
 
 	// failure is the first failed write; set once, never cleared.
 	failure  atomic.Pointer[failure]
@@ -202,6 +203,10 @@ type Log struct {
 	// pipeline never wakes a batch that entered behind one that failed, so
 	// none may enter after a failure; its own queue is serial anyway.
 	applyMu sync.Mutex
+
+	// fatal says that Pebble took a failure for the end of the process, and
+	// may have left behind what never finishes.
+	fatal atomic.Bool
 
 	mu       sync.Mutex
 	sessions map[string]*Session // guarded by mu
@@ -230,6 +235,7 @@ func Open(dir string, cfg Config) (*Log, error) {
 		}
 	}
 	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
+	l.disk = newFreezeFS(cfg.FS, l.fail)
 	lock, err := lockDirectory(dir, cfg)
 	if err != nil {
 		return nil, err
@@ -240,12 +246,30 @@ func Open(dir string, cfg Config) (*Log, error) {
 	// Open took its own reference; the lock falls with the last one.
 	lockErr := lock.Close()
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, openError(dir, errors.Join(err, l.firstFailure()))
 	}
-	if err := errors.Join(lockErr, l.checkFormat(), l.countSessions()); err != nil {
-		return nil, errors.Join(err, l.db.Close())
+	err = errors.Join(lockErr, l.firstFailure())
+	if err == nil {
+		err = errors.Join(l.checkFormat(), l.countSessions())
+	}
+	if err != nil {
+		return nil, errors.Join(openError(dir, err), l.closeStore())
 	}
 	return l, nil
+}
+
+// firstFailure returns the cause that made the log read-only, if there is one.
+func (l *Log) firstFailure() error {
+	if f := l.failure.Load(); f != nil {
+		return f.cause
+	}
+	return nil
+}
+
+// closeStore closes Pebble; it is called once.
+func (l *Log) closeStore() error {
+	close(l.disk.closing)
+	return l.db.Close()
 }
 
 func holdsStore(names []string) bool {
@@ -290,7 +314,7 @@ func openError(dir string, err error) error {
 
 func (l *Log) pebbleOptions() *pebble.Options {
 	opts := &pebble.Options{
-		FS:                 l.cfg.FS,
+		FS:                 l.disk,
 		ReadOnly:           l.cfg.ReadOnly,
 		FormatMajorVersion: pebble.FormatWALSyncChunks,
 		MemTableSize:       16 << 20,
@@ -303,6 +327,10 @@ func (l *Log) pebbleOptions() *pebble.Options {
 		LoggerAndTracer:             nil,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { l.backgroundError(err) },
+			// Whoever reads the broken bytes gets the error, too.
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				l.cfg.Logger.Error("store is corrupt", slog.String("path", info.Path), slog.Any("err", info.Details))
+			},
 		},
 	}
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
@@ -345,10 +373,7 @@ func (l *Log) checkFormat() error {
 	if err := l.db.Set(keyFormat, []byte{formatVersion}, pebble.Sync); err != nil {
 		return fmt.Errorf("eventlog: write format: %w", err)
 	}
-	if f := l.failure.Load(); f != nil {
-		return fmt.Errorf("eventlog: write format: %w", f.cause)
-	}
-	return nil
+	return l.firstFailure()
 }
 
 func (l *Log) empty() (bool, error) {
@@ -501,11 +526,11 @@ func (l *Log) failed() <-chan struct{} { return l.failedCh }
 
 // backgroundError is called by the store's own goroutines for failed flushes
 // and compactions. The store tries again at once and for ever; the pause
-// keeps a full disk from taking a whole core as well.
+// keeps a broken table from taking a whole core as well.
 func (l *Log) backgroundError(err error) {
 	l.fail(err)
 	select {
-	case <-l.done:
+	case <-l.disk.closing:
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -532,17 +557,19 @@ func (l *Log) Close() error {
 	}
 	close(l.done)
 	l.readers.Wait()
+	if l.failure.Load() != nil {
+		// What was lost has been told to those who lost it; what Pebble has
+		// to say about it now is of no use.
+		_ = l.closeStore()
+		return nil
+	}
 	var err error
-	if l.wrote && l.failure.Load() == nil {
+	if l.wrote {
 		// Optional, but it spares every later read-only open the replay of
 		// the write-ahead log.
 		err = l.db.Flush()
 	}
-	err = errors.Join(err, l.db.Close())
-	if f := l.failure.Load(); f != nil {
-		// What was lost has been told to those who lost it.
-		return nil
-	}
+	err = errors.Join(err, l.closeStore(), l.firstFailure())
 	if err != nil {
 		return fmt.Errorf("eventlog: close: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,6 @@ type Session struct {
 	number uint32        // guarded by mu; 0 until the first append begins the session
 	head   Head          // newest appended, perhaps not durable yet; guarded by mu
 	at     time.Duration // session time of head; guarded by mu
-	seal   []byte        // reused buffer; guarded by mu
 
 	// durable is the newest entry that readers may see, and its number tells
 	// them where to look; replaced, never changed.
@@ -98,6 +98,9 @@ func lastOf(it *pebble.Iterator, genesis Hash) (Head, time.Duration, error) {
 			}
 		}
 	}
+	if len(b.rest) != 0 {
+		return Head{}, 0, &EntryError{e.Seq, "read", fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.rest))}
+	}
 	return e.Head(), e.At, nil
 }
 
@@ -164,6 +167,7 @@ func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
 type Ticket struct {
 	session *Session
 	batch   *pebble.Batch // nil for a repeat
+	sealed  []byte        // the sealed batch; nil for a repeat; immutable
 	first   Seq
 	head    Head
 	at      time.Duration
@@ -180,9 +184,39 @@ func (t *Ticket) First() Seq { return t.first }
 // ticket is the first outcome and nothing was written.
 func (t *Ticket) Repeat() bool { return t.batch == nil }
 
+// Entries iterates over the entries of the append, durable or not. For a
+// repeat there are none.
+func (t *Ticket) Entries() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		if t.sealed == nil {
+			return
+		}
+		b, err := openBatch(t.sealed)
+		for i := 0; i < b.count; i++ {
+			var e Entry
+			var body []byte
+			var hash *Hash
+			if err == nil {
+				_, body, hash, err = b.link()
+			}
+			if err == nil {
+				e = Entry{Seq: b.first + Seq(i), Hash: *hash}
+				err = decodeBody(&e, body)
+			}
+			if err != nil {
+				panic("eventlog: a batch that was just sealed does not open: " + err.Error())
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // Stage gives a batch its place in the log, in the order of the calls, and
-// returns without waiting for the disk. Every ticket must be waited for.
-// Errors are those of [Session.Append].
+// returns without waiting for the disk. Every ticket must be waited for, once,
+// and those of one goroutine in the order they were staged. Errors are those
+// of [Session.Append].
 //
 // It exists for callers that decide under a lock of their own and must not
 // hold it while the disk works.
@@ -227,10 +261,10 @@ func (s *Session) stage(b *Batch) (*Ticket, error) {
 		return nil, err
 	}
 	t := &Ticket{session: s, first: s.head.Seq + 1, head: s.head, at: b.Drafts[len(b.Drafts)-1].At}
-	s.seal = sealHeader(s.seal[:0], t.first, len(b.Drafts))
+	t.sealed = sealHeader(make([]byte, 0, sealedSize(b)), t.first, len(b.Drafts))
 	key := b.Key
 	for i := range b.Drafts {
-		s.seal, t.head.Hash = sealEntry(s.seal, &b.Drafts[i], key, t.head.Hash, i > 0)
+		t.sealed, t.head.Hash = sealEntry(t.sealed, &b.Drafts[i], key, t.head.Hash, i > 0)
 		key = ""
 	}
 	t.head.Seq += Seq(len(b.Drafts))
@@ -238,9 +272,6 @@ func (s *Session) stage(b *Batch) (*Ticket, error) {
 		return nil, err
 	}
 	s.head, s.at = t.head, t.at
-	if cap(s.seal) > 1<<20 {
-		s.seal = nil // one large import should not be remembered for ever
-	}
 	return t, nil
 }
 
@@ -256,7 +287,7 @@ func (s *Session) apply(t *Ticket, key string) error {
 	if err := l.writable(); err != nil {
 		return err
 	}
-	t.batch = l.db.NewBatchWithSize(len(s.seal) + 64)
+	t.batch = l.db.NewBatchWithSize(len(t.sealed) + 64)
 	number := s.number
 	if number == 0 {
 		number = l.next
@@ -265,7 +296,7 @@ func (s *Session) apply(t *Ticket, key string) error {
 		}
 	}
 	var scratch [batchKeySize]byte
-	err := t.batch.Set(batchKey(scratch[:0], number, t.first), s.seal, nil)
+	err := t.batch.Set(batchKey(scratch[:0], number, t.first), t.sealed, nil)
 	if err == nil && key != "" {
 		err = t.batch.Set(idempotencyKey(nil, number, key), appendOutcome(nil, t.first, t.head), nil)
 	}
@@ -275,6 +306,9 @@ func (s *Session) apply(t *Ticket, key string) error {
 	if err := l.db.ApplyNoSyncWait(t.batch, pebble.Sync); err != nil {
 		l.fail(err)
 		return l.writable()
+	}
+	if l.fatal.Load() {
+		return l.writable() // its sync may never end
 	}
 	if number == l.next {
 		l.next++
@@ -292,13 +326,13 @@ func (t *Ticket) Wait() (Head, error) {
 		t.release = nil
 	}
 	if t.batch == nil {
-		return t.head, s.waitDurable(t.head.Seq)
+		return t.head, s.waitFor(context.Background(), t.head.Seq)
 	}
 	err := t.batch.SyncWait()
 	if err != nil {
 		s.log.fail(err)
 	}
-	if err := errors.Join(err, t.batch.Close()); err != nil {
+	if err := errors.Join(err, t.batch.Close()); err != nil || s.log.disk.lost.Load() {
 		return Head{}, s.log.writable()
 	}
 	// A sync covers everything that was written before it, so what is
@@ -345,21 +379,11 @@ func (s *Session) watch() (*durable, <-chan struct{}) {
 	return s.durable.Load(), s.changed
 }
 
-// waitDurable waits for an entry that another caller is writing.
-func (s *Session) waitDurable(seq Seq) error {
-	for {
-		d, changed := s.watch()
-		if d.head.Seq >= seq {
-			return nil
-		}
-		if err := s.log.writable(); err != nil {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-s.log.failed():
-		}
-	}
+// WaitDurable waits until the entry at seq is durable. The entry must have
+// been staged; the error is the context's, [ErrClosed], or the one that made
+// the log read-only.
+func (s *Session) WaitDurable(ctx context.Context, seq Seq) error {
+	return s.waitFor(ctx, seq)
 }
 
 // appendOutcome appends the record that an idempotency key leads to.

@@ -8,10 +8,12 @@ import (
 
 // storeLogger hands Pebble's messages to the log's own logger.
 //
-// Pebble calls Fatalf when a write fails and expects the process to end. It
-// does not end here: the log is marked failed, which keeps every later write
-// out, and Pebble's caller returns the error it had. That is sound because
-// nothing that Pebble would do with its broken state is asked of it again.
+// Pebble calls Fatalf when it cannot go on, and expects the process to end.
+// It does not end here: the log is marked failed, which keeps every later
+// write out, and Pebble's caller returns the error it had. That is sound
+// because nothing that Pebble would do with its broken state is asked of it
+// again. Failed writes, the common reason, do not even come here: [freezeFS]
+// keeps them from Pebble.
 type storeLogger struct {
 	log *Log
 }
@@ -26,6 +28,7 @@ func (s *storeLogger) Errorf(format string, args ...any) {
 
 func (s *storeLogger) Fatalf(format string, args ...any) {
 	s.log.fail(fmt.Errorf(format, args...))
+	s.log.fatal.Store(true)
 }
 
 func (s *storeLogger) message(level slog.Level, format string, args []any) {

@@ -1,0 +1,149 @@
+package sajou
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+)
+
+// Attach sends the session's commands to sink from now on: those of every
+// entry that becomes durable, and while something moves updates at the
+// engine's frame rate. It returns at once; detach stops the sink and waits
+// for a call under way to return. A sink must not call detach itself.
+//
+// Calls to one sink never overlap, and carry exact times in
+// [choreography.Command].At, whenever they come. A slow sink delays nobody but
+// itself: frames it is too slow for are dropped, while starts, ends,
+// executions and interruptions all reach it, in order.
+//
+// A live picture can only show what has come: a signal that arrives with a
+// time already drawn takes effect at the moment it arrives. The log is not
+// touched by that, and a replay has the signal at its own time.
+func (s *Session) Attach(sink choreography.CommandSink) (detach func()) {
+	e := s.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(e.live)
+	done := make(chan struct{})
+	e.sinks.Add(1)
+	go func() {
+		defer e.sinks.Done()
+		defer close(done)
+		if err := s.perform(ctx, sink); err != nil && ctx.Err() == nil {
+			e.cfg.Logger.Error("sink detached", slog.String("session", s.Name()), slog.Any("err", err))
+		}
+	}()
+	return sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+}
+
+// perform runs one attached sink on a copy of the state.
+func (s *Session) perform(ctx context.Context, sink choreography.CommandSink) error {
+	head := s.Head()
+	fold, err := s.engine.replayOf(s.log).Fold(ctx, head.Seq)
+	if err != nil {
+		return err
+	}
+	p := performer{session: s, fold: fold}
+	p.state, _ = fold.State(ProjectionPerformances).(replay.Performer)
+	if p.state == nil {
+		return errState
+	}
+	p.state.Perform(sink)
+
+	// The reader and the frames meet in one loop, so that calls to the sink
+	// never overlap. The channel holds a few entries only so that the reader
+	// runs on while the sink works; the log is the real buffer.
+	ctx, cancel := context.WithCancel(ctx)
+	entries := make(chan eventlog.Entry, 64)
+	failed := make(chan error, 1) // one error, written once
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for e, err := range s.log.Follow(ctx, head.Seq+1) {
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case entries <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	defer reader.Wait()
+	defer cancel()
+	return p.run(ctx, entries, failed)
+}
+
+// performer is the loop of one attached sink.
+type performer struct {
+	session *Session
+	fold    *projection.Fold
+	state   replay.Performer
+}
+
+func (p *performer) run(ctx context.Context, entries <-chan eventlog.Entry, failed <-chan error) error {
+	interval := time.Second / time.Duration(p.session.engine.cfg.FrameRate)
+	frame := time.NewTimer(0)
+	defer frame.Stop()
+	for waiting := true; ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-failed:
+			return err
+		case e := <-entries:
+			// A time already drawn cannot be undone; see Attach.
+			e.At = max(e.At, p.fold.At())
+			if err := p.fold.Apply(&e); err != nil {
+				return err
+			}
+		case <-frame.C:
+			waiting = false
+			p.draw()
+		}
+		if _, moving := p.state.NextBoundary(); moving && !waiting && p.drawn() {
+			frame.Reset(interval)
+			waiting = true
+		}
+	}
+}
+
+// origin returns the wall clock's time at session time zero.
+func (p *performer) origin() (ns int64, ok bool) {
+	state, ok := p.fold.State(ProjectionSession).(*sessionState)
+	if !ok || !state.hasOrigin {
+		return 0, false
+	}
+	return state.origin, true
+}
+
+// drawn reports whether frames are drawn between entries: only when session
+// time is the wall clock's.
+func (p *performer) drawn() bool {
+	_, ok := p.origin()
+	return ok
+}
+
+// draw lets session time run up to now.
+func (p *performer) draw() {
+	origin, ok := p.origin()
+	if !ok {
+		return
+	}
+	if now := p.session.engine.cfg.Now().UnixNano() - origin; now > 0 {
+		p.fold.Advance(time.Duration(now))
+	}
+}

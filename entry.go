@@ -1,0 +1,240 @@
+package sajou
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// The first elements of define and session entries' data. Both kinds hold an
+// array of two: a word that says what it is, and the thing.
+const (
+	wordChoreography = "choreography" // ["choreography", the definition as it was written]
+	wordOpened       = "opened"       // ["opened", {"time": authority}]
+)
+
+// appendDefinition appends the data of a define entry.
+func appendDefinition(dst []byte, d *choreography.Definition) []byte {
+	dst = msgp.AppendArrayHeader(dst, 2)
+	dst = msgp.AppendString(dst, wordChoreography)
+	return append(dst, d.Value()...)
+}
+
+// appendOpened appends the data of a session's first entry.
+func appendOpened(dst []byte, authority TimeAuthority) []byte {
+	dst = msgp.AppendArrayHeader(dst, 2)
+	dst = msgp.AppendString(dst, wordOpened)
+	dst = msgp.AppendMapHeader(dst, 1)
+	dst = msgp.AppendString(dst, "time")
+	return msgp.AppendString(dst, string(authority))
+}
+
+// wordOf splits the data of a define or session entry.
+func wordOf(e *eventlog.Entry) (word string, v signal.Value, err error) {
+	n, b, err := msgp.ReadArrayHeaderBytes(e.Data)
+	if err != nil || n != 2 {
+		return "", nil, fmt.Errorf("sajou: entry %d: %w: its data is not an array of two", e.Seq, eventlog.ErrCorrupt)
+	}
+	text, b, err := msgp.ReadStringZC(b)
+	if err != nil {
+		return "", nil, fmt.Errorf("sajou: entry %d: %w: its data begins with no word", e.Seq, eventlog.ErrCorrupt)
+	}
+	v, rest, err := signal.CheckValue(b)
+	if err != nil || len(rest) != 0 {
+		return "", nil, fmt.Errorf("sajou: entry %d: %w: its data is not a JSON value", e.Seq, eventlog.ErrCorrupt)
+	}
+	return string(text), v, nil
+}
+
+// DefinitionOf returns the choreography that a define entry brought into
+// force.
+func DefinitionOf(e *eventlog.Entry) (*choreography.Definition, error) {
+	word, v, err := wordOf(e)
+	if err != nil {
+		return nil, err
+	}
+	if word != wordChoreography {
+		return nil, fmt.Errorf("sajou: entry %d defines a %q, which this program does not know", e.Seq, word)
+	}
+	return choreography.Compile(v)
+}
+
+func openedOf(e *eventlog.Entry) (TimeAuthority, error) {
+	word, v, err := wordOf(e)
+	if err != nil {
+		return "", err
+	}
+	member, _ := v.Get("time")
+	authority, _ := member.Text()
+	if word != wordOpened || TimeAuthority(authority) != TimeWall && TimeAuthority(authority) != TimeManual {
+		return "", fmt.Errorf("sajou: entry %d does not open a session", e.Seq)
+	}
+	return TimeAuthority(authority), nil
+}
+
+// SignalOf returns the signal that an entry records. It points into the entry.
+func SignalOf(e *eventlog.Entry) (signal.Signal, error) {
+	if e.Kind != eventlog.KindSignal {
+		return signal.Signal{}, fmt.Errorf("sajou: entry %d is no signal but a %v", e.Seq, e.Kind)
+	}
+	sig, err := signal.Decode(e.Data)
+	if err != nil {
+		return signal.Signal{}, fmt.Errorf("sajou: entry %d: %w", e.Seq, err)
+	}
+	return sig, nil
+}
+
+// AppendEntryJSON appends an entry as one line of JSON without a newline.
+//
+// Every entry has seq, at (milliseconds of session time), kind and hash, and
+// key if it has one. A signal has its envelope's members besides, and problem
+// if it was recorded although the schema refuses it; when its envelope is
+// irregular, the object as it came stands in raw. A define or session entry
+// has a member define or session with an object of one member: the word that
+// says what it is, and the thing. What cannot be decoded stands in data, in
+// hexadecimal.
+func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte {
+	dst = append(dst, `{"seq":`...)
+	dst = strconv.AppendUint(dst, uint64(e.Seq), 10)
+	dst = append(dst, `,"at":`...)
+	dst = strconv.AppendFloat(dst, projection.Millis(e.At), 'f', -1, 64)
+	dst = append(dst, `,"kind":`...)
+	dst = appendString(dst, e.Kind.String())
+	dst = append(dst, `,"hash":"`...)
+	dst = hex.AppendEncode(dst, e.Hash[:])
+	dst = append(dst, '"')
+	if e.Key != "" {
+		dst = append(dst, `,"key":`...)
+		dst = appendString(dst, e.Key)
+	}
+	switch e.Kind {
+	case eventlog.KindSignal:
+		dst = appendSignalMembers(dst, e)
+	case eventlog.KindDefine, eventlog.KindSession:
+		dst = appendWordMember(dst, e)
+	default:
+		dst = appendUndecoded(dst, e)
+	}
+	return append(dst, '}')
+}
+
+func appendSignalMembers(dst []byte, e *eventlog.Entry) []byte {
+	sig, err := signal.Decode(e.Data)
+	if err != nil {
+		return appendUndecoded(dst, e)
+	}
+	text := func(name, value string) {
+		dst = append(dst, `,"`...)
+		dst = append(dst, name...)
+		dst = append(dst, `":`...)
+		dst = appendString(dst, value)
+	}
+	if sig.Problem != "" {
+		text("problem", sig.Problem)
+	}
+	if sig.Raw != nil {
+		text("type", sig.Type)
+		dst = append(dst, `,"raw":`...)
+		return sig.Raw.AppendJSON(dst)
+	}
+	text("id", sig.ID)
+	text("type", sig.Type)
+	dst = append(dst, `,"timestamp":`...)
+	dst = sig.Timestamp.AppendJSON(dst)
+	text("source", sig.Source)
+	if sig.CorrelationID != nil {
+		text("correlationId", *sig.CorrelationID)
+	}
+	if sig.Metadata != nil {
+		dst = append(dst, `,"metadata":`...)
+		dst = sig.Metadata.AppendJSON(dst)
+	}
+	dst = append(dst, `,"payload":`...)
+	return sig.Payload.AppendJSON(dst)
+}
+
+func appendWordMember(dst []byte, e *eventlog.Entry) []byte {
+	word, v, err := wordOf(e)
+	if err != nil {
+		return appendUndecoded(dst, e)
+	}
+	dst = append(dst, `,"`...)
+	dst = append(dst, e.Kind.String()...)
+	dst = append(dst, `":{`...)
+	dst = appendString(dst, word)
+	dst = append(dst, ':')
+	dst = v.AppendJSON(dst)
+	return append(dst, '}')
+}
+
+func appendUndecoded(dst []byte, e *eventlog.Entry) []byte {
+	dst = append(dst, `,"data":"`...)
+	dst = hex.AppendEncode(dst, e.Data)
+	return append(dst, '"')
+}
+
+func appendString(dst []byte, s string) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic("sajou: a string that JSON cannot hold") // json.Marshal holds any string
+	}
+	return append(dst, b...)
+}
+
+// EntryView shows an entry to people and expressions, with the members that
+// [AppendEntryJSON] tells: numbers are int64, uint64 or float64, objects
+// map[string]any, arrays []any.
+func EntryView(e *eventlog.Entry) map[string]any {
+	view := map[string]any{
+		"seq":  int64(e.Seq),
+		"at":   projection.Millis(e.At),
+		"kind": e.Kind.String(),
+		"hash": e.Hash.String(),
+	}
+	if e.Key != "" {
+		view["key"] = e.Key
+	}
+	switch e.Kind {
+	case eventlog.KindSignal:
+		if sig, err := signal.Decode(e.Data); err == nil {
+			viewSignal(view, &sig)
+			return view
+		}
+	case eventlog.KindDefine, eventlog.KindSession:
+		if word, v, err := wordOf(e); err == nil {
+			view[e.Kind.String()] = map[string]any{word: v.Any()}
+			return view
+		}
+	}
+	view["data"] = hex.EncodeToString(e.Data)
+	return view
+}
+
+func viewSignal(view map[string]any, sig *signal.Signal) {
+	view["type"] = sig.Type
+	if sig.Problem != "" {
+		view["problem"] = sig.Problem
+	}
+	if sig.Raw != nil {
+		view["raw"] = sig.Raw.Any()
+		return
+	}
+	view["id"] = sig.ID
+	view["source"] = sig.Source
+	view["timestamp"] = signal.Value(sig.Timestamp.Append(nil)).Any()
+	view["payload"] = sig.Payload.Any()
+	if sig.CorrelationID != nil {
+		view["correlationId"] = *sig.CorrelationID
+	}
+	if sig.Metadata != nil {
+		view["metadata"] = sig.Metadata.Any()
+	}
+}

@@ -1,0 +1,286 @@
+package sajou
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// This file adapts log entries to the pure packages, which never see one.
+// Live running and replay both go through it.
+
+// The names of the projections.
+const (
+	// ProjectionSession is what is known of the session itself: its time,
+	// and how many entries of each kind it has.
+	ProjectionSession = "session"
+
+	// ProjectionPerformances is the choreographer: the definitions in force
+	// and the performances that are under way.
+	ProjectionPerformances = "performances"
+)
+
+// Projections returns the projections of every session, in the order in which
+// they advance.
+func Projections() projection.Set {
+	return projection.Set{
+		{
+			Name:    ProjectionSession,
+			Version: 1,
+			New:     func() projection.State { return &sessionState{} },
+			Restore: restoreSessionState,
+		},
+		{
+			Name:    ProjectionPerformances,
+			Version: 1,
+			New:     func() projection.State { return &performances{choreography.NewScheduler()} },
+			Restore: func(data []byte) (projection.State, error) {
+				s, err := choreography.RestoreScheduler(data)
+				if err != nil {
+					return nil, err
+				}
+				return &performances{s}, nil
+			},
+		},
+	}
+}
+
+// performances is the choreographer as a state.
+type performances struct {
+	scheduler *choreography.Scheduler
+}
+
+func (p *performances) Apply(e *eventlog.Entry) {
+	switch e.Kind {
+	case eventlog.KindSignal:
+		if sig, err := signal.Decode(e.Data); err == nil {
+			p.scheduler.Signal(uint64(e.Seq), &sig)
+		}
+	case eventlog.KindDefine:
+		if d, err := DefinitionOf(e); err == nil {
+			p.scheduler.Define(d)
+		}
+	}
+}
+
+func (p *performances) Advance(at time.Duration)           { p.scheduler.Advance(at) }
+func (p *performances) Append(dst []byte) []byte           { return p.scheduler.AppendState(dst) }
+func (p *performances) Scheduler() *choreography.Scheduler { return p.scheduler }
+
+// Perform makes the state send its commands to sink from now on, or to nobody
+// when sink is nil. It implements [replay.Performer].
+func (p *performances) Perform(sink choreography.CommandSink) { p.scheduler.SetSink(sink) }
+
+// NextBoundary returns the instant at which the next step begins or ends. It
+// implements [replay.Performer].
+func (p *performances) NextBoundary() (time.Duration, bool) { return p.scheduler.Next() }
+
+// View shows the active performances by id.
+func (p *performances) View() any {
+	view := make(map[string]any, p.scheduler.Active())
+	for perf := range p.scheduler.Performances() {
+		view[perf.ID()] = PerformanceView(perf, p.scheduler.Now())
+	}
+	return view
+}
+
+// PerformanceView shows one performance at session time now, for people and
+// expressions: on, signal, handler, began, running, waiting, and correlationId
+// if it has one. Times are milliseconds of session time.
+func PerformanceView(p choreography.Performance, now time.Duration) map[string]any {
+	running, waiting := []any{}, []any{}
+	for a := range p.Animations() {
+		raw, eased := a.Progress(now)
+		running = append(running, map[string]any{
+			"action":   a.Action,
+			"entity":   a.Entity,
+			"params":   a.Params(),
+			"easing":   a.Easing,
+			"start":    projection.Millis(a.Start),
+			"duration": projection.Millis(a.Duration),
+			"elapsed":  projection.Millis(min(now-a.Start, a.Duration)),
+			"raw":      raw,
+			"progress": eased,
+		})
+	}
+	for w := range p.Pauses() {
+		kind := "wait"
+		if w.Delay {
+			kind = "delay"
+		}
+		waiting = append(waiting, map[string]any{
+			"kind":   kind,
+			"action": w.Action,
+			"since":  projection.Millis(w.Since),
+			"until":  projection.Millis(w.Until),
+		})
+	}
+	view := map[string]any{
+		"on":      p.On,
+		"signal":  int64(p.Signal),
+		"handler": p.Handler,
+		"began":   projection.Millis(p.Began),
+		"running": running,
+		"waiting": waiting,
+	}
+	if p.Correlated {
+		view["correlationId"] = p.CorrelationID
+	}
+	return view
+}
+
+// TimeAuthority says where a session's time comes from. It is recorded in the
+// session's first entry.
+type TimeAuthority string
+
+// The time authorities.
+const (
+	// TimeWall takes the signals' own timestamps, made non-decreasing; session
+	// time zero is the first signal's timestamp.
+	TimeWall TimeAuthority = "wall"
+
+	// TimeManual takes timestamps as milliseconds of session time. One that
+	// goes back is refused. It is for tests and scenarios.
+	TimeManual TimeAuthority = "manual"
+)
+
+// sessionState is what is known of the session itself.
+type sessionState struct {
+	time      TimeAuthority // empty before the session is opened
+	origin    int64         // Unix time at session time zero, ns
+	hasOrigin bool
+	counts    [eventlog.KindSession + 1]uint64
+	flagged   uint64 // signals recorded although the schema refuses them
+}
+
+func (s *sessionState) Advance(time.Duration) {}
+
+func (s *sessionState) Apply(e *eventlog.Entry) {
+	if e.Kind.Valid() {
+		s.counts[e.Kind]++
+	}
+	switch e.Kind {
+	case eventlog.KindSession:
+		if authority, err := openedOf(e); err == nil && s.time == "" {
+			s.time = authority
+		}
+	case eventlog.KindSignal:
+		if regular, err := signalArity(e.Data); err != nil || !regular {
+			s.flagged++
+		}
+		if !s.hasOrigin && s.time == TimeWall {
+			s.noteOrigin(e)
+		}
+	}
+}
+
+// noteOrigin derives when session time began from the first signal that
+// carries a time.
+func (s *sessionState) noteOrigin(e *eventlog.Entry) {
+	sig, err := signal.Decode(e.Data)
+	if err != nil {
+		return
+	}
+	if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() {
+		if origin := ns - int64(e.At); origin <= ns {
+			s.origin, s.hasOrigin = origin, true
+		}
+	}
+}
+
+// signalArity reports whether a signal's data has the form of one that the
+// schema accepted; see package signal.
+func signalArity(data []byte) (regular bool, err error) {
+	n, _, err := msgp.ReadArrayHeaderBytes(data)
+	return n == 7, err
+}
+
+func (s *sessionState) Append(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 4+uint32(len(s.counts)))
+	dst = msgp.AppendString(dst, string(s.time))
+	dst = msgp.AppendBool(dst, s.hasOrigin)
+	dst = msgp.AppendInt64(dst, s.origin)
+	dst = msgp.AppendUint64(dst, s.flagged)
+	for _, n := range s.counts {
+		dst = msgp.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+// errState answers bytes that are no session state.
+var errState = errors.New("sajou: corrupt session state")
+
+func restoreSessionState(data []byte) (projection.State, error) {
+	s := &sessionState{}
+	n, b, err := msgp.ReadArrayHeaderBytes(data)
+	if err != nil || n != 4+uint32(len(s.counts)) {
+		return nil, errState
+	}
+	authority, b, err := msgp.ReadStringZC(b)
+	if err != nil || len(authority) > len(TimeManual) {
+		return nil, errState
+	}
+	s.time = TimeAuthority(authority)
+	var errs [3]error
+	s.hasOrigin, b, errs[0] = msgp.ReadBoolBytes(b)
+	s.origin, b, errs[1] = msgp.ReadInt64Bytes(b)
+	s.flagged, b, errs[2] = msgp.ReadUint64Bytes(b)
+	if errors.Join(errs[:]...) != nil {
+		return nil, errState
+	}
+	for i := range s.counts {
+		if s.counts[i], b, err = msgp.ReadUint64Bytes(b); err != nil {
+			return nil, errState
+		}
+	}
+	if len(b) != 0 {
+		return nil, errState
+	}
+	return s, nil
+}
+
+func (s *sessionState) View() any {
+	entries := make(map[string]any, len(s.counts))
+	for k := eventlog.KindSignal; k.Valid(); k++ {
+		entries[k.String()] = int64(s.counts[k])
+	}
+	view := map[string]any{
+		"time":    string(s.time),
+		"entries": entries,
+		"flagged": int64(s.flagged),
+	}
+	if s.hasOrigin {
+		view["origin"] = projection.Millis(time.Duration(s.origin))
+	}
+	return view
+}
+
+// at returns the session time at which a signal takes effect, not before
+// last.
+func (s *sessionState) at(sig *signal.Signal, last time.Duration) (time.Duration, error) {
+	ns, ok := sig.Timestamp.Nanos()
+	if !sig.Timestamp.IsSet() {
+		return last, nil // only a signal recorded leniently lacks it
+	}
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("%w: timestamp %v is outside the years 1678 to 2262", ErrTime, sig.Timestamp)
+	case s.time == TimeManual:
+		if ns < int64(last) {
+			return 0, fmt.Errorf("%w: timestamp %v ms is before the session's %v", ErrTime, sig.Timestamp, last)
+		}
+		return time.Duration(ns), nil
+	case !s.hasOrigin:
+		return last, nil // it is the origin
+	case ns > s.origin && ns-s.origin < 0:
+		return 0, fmt.Errorf("%w: timestamp %v is more than 292 years after the session began", ErrTime, sig.Timestamp)
+	}
+	return max(last, time.Duration(ns-s.origin)), nil
+}
