@@ -16,6 +16,13 @@
 // runs back: [Fold.Advance] to an earlier time changes nothing, and
 // [Fold.Apply] refuses an entry that is earlier than the Fold.
 //
+// Right after Apply the entry's instant is still open: what the entry itself
+// made due at its own time has not happened. f.Advance(f.At()) completes it.
+// That never changes what comes later, since the next entry begins with an
+// Advance in any case; but whoever compares two folds, or shows one, completes
+// the instant of both, as the replay package does. Images are taken before, or
+// after, as one likes; replay uses those whose time is the entry's own.
+//
 // # Invariants
 //
 //   - States are functions of the entries alone. They have no clock, no

@@ -189,14 +189,20 @@ func (r *Replay) instant(ctx context.Context, m Moment, base time.Duration) (tim
 	return at, nil
 }
 
+// reach is how many entries are folded on before an image is looked for:
+// loading one costs about as much.
+const reach = snapshot.DefaultInterval
+
 // foldTo returns the fold right after entry seq, without completing its
-// instant, so that the fold's At is the entry's. It starts from start if that
-// is not nil, else from the best image; saw is called after each entry.
+// instant, so that the fold's At is the entry's. It goes on from start, which
+// may be nil, unless an image is nearer; saw, if not nil, is called after each
+// entry.
 func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection.Fold, saw func(*projection.Fold)) (*projection.Fold, error) {
+	var have eventlog.Seq
 	if start != nil {
-		return start, r.foldOn(ctx, start, seq, saw)
+		have = start.Head().Seq
 	}
-	for limit, more := seq, r.snaps != nil; more && limit > 0; {
+	for limit := seq; r.snaps != nil && limit > have && (start == nil || seq-have > reach); {
 		img, ok, err := r.snaps.Nearest(ctx, limit)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -204,7 +210,7 @@ func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection
 			}
 			break // an image saves time and nothing else
 		}
-		if !ok || img.Head.Seq == 0 || img.Head.Seq > limit {
+		if !ok || img.Head.Seq <= have || img.Head.Seq > limit {
 			break
 		}
 		f, err := r.restore(ctx, img)
@@ -216,8 +222,10 @@ func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection
 		}
 		limit = img.Head.Seq - 1
 	}
-	f := projection.NewFold(r.set, r.src.Genesis())
-	return f, r.foldOn(ctx, f, seq, saw)
+	if start == nil {
+		start = projection.NewFold(r.set, r.src.Genesis())
+	}
+	return start, r.foldOn(ctx, start, seq, saw)
 }
 
 // restore returns the fold of img, or nil when img does not fit the log or the

@@ -285,7 +285,7 @@ func (c *checker) bucket(at, n uint64, depth int) error {
 	return c.leaf(p, elements, depth+1)
 }
 
-// freelist checks that the free pages are pages, ascending, and in no tree. A
+// freelist checks that the free pages are pages, each once, and in no tree. A
 // page wrongly free would be written over.
 func (c *checker) freelist(id uint64) error {
 	p, err := c.page(id)

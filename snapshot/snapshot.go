@@ -177,7 +177,7 @@ func Open(path string, cfg Config) (*Store, error) {
 	// No goroutine is behind these two: only EncodeAll and DecodeAll are used.
 	if s.dec, err = zstd.NewReader(
 		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderMaxMemory(uint64(cfg.MaxImage)),
+		zstd.WithDecoderMaxMemory(max(uint64(cfg.MaxImage), zstd.MinWindowSize)),
 	); err != nil {
 		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
 	}

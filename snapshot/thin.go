@@ -69,25 +69,20 @@ func (s *Store) excess(list []Info, logBytes uint64) []eventlog.Seq {
 }
 
 // split applies the rule for one window: it returns the bytes of what stays
-// and the Seqs of what goes. What goes with a window goes with every smaller
-// one, and with the same one when the session has grown, because the groups
-// are aligned and an image's group only ever becomes wider.
+// and the Seqs of what goes. An image's group is as wide as its age in windows,
+// a power of two of intervals, and aligned; the image goes when an earlier one
+// of its group stays. Groups only ever become wider, so what would have been
+// needed later is not dropped now.
 func (s *Store) split(list []Info, window uint64) (keep uint64, drop []eventlog.Seq) {
-	type group struct {
-		number uint64
-		width  int // the group is 2^width intervals wide
-	}
 	newest := list[len(list)-1]
-	last := group{width: -1}
-	for _, info := range list {
-		age := s.interval(newest) - s.interval(info)
-		g := group{width: bits.Len64(age / window)}
-		g.number = s.interval(info) >> g.width
-		if g == last && info.Seq != newest.Seq {
+	for i, last := 0, (*Info)(nil); i < len(list); i++ {
+		info := &list[i]
+		width := bits.Len64((s.interval(newest) - s.interval(*info)) / window)
+		if last != nil && i < len(list)-1 && s.interval(*last)>>width == s.interval(*info)>>width {
 			drop = append(drop, info.Seq)
 			continue
 		}
-		last = g
+		last = info
 		keep += uint64(info.Bytes)
 	}
 	return keep, drop

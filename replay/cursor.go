@@ -1,0 +1,216 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+)
+
+// cursorImages bounds the images a [Cursor] keeps.
+const cursorImages = 8
+
+// Cursor stands at one moment of a session and moves. It keeps a few images of
+// where it has been, so a step back costs at most one interval of folding. It
+// is not safe for concurrent use.
+type Cursor struct {
+	r      *Replay
+	fold   *projection.Fold // at pos
+	pos    Moment
+	base   time.Duration      // of the entry at pos
+	images []projection.Image // of whole intervals, the latest taken last
+}
+
+// Cursor returns a cursor at the beginning of the session.
+func (r *Replay) Cursor() *Cursor {
+	return &Cursor{r: r, fold: projection.NewFold(r.set, r.src.Genesis())}
+}
+
+// Moment returns where the cursor stands.
+func (c *Cursor) Moment() Moment { return c.pos }
+
+// Fold returns the state there. It belongs to the cursor and is good until the
+// cursor moves; it must not be changed.
+func (c *Cursor) Fold() *projection.Fold { return c.fold }
+
+// Seek moves to m. The error is [ErrNoAddress] when the session has no such
+// moment; the cursor then stays where it is. After another error (a read that
+// failed, a context that ended) it stands at the beginning.
+func (c *Cursor) Seek(ctx context.Context, m Moment) error {
+	if err := c.r.checkSeq(m); err != nil {
+		return err
+	}
+	base, err := c.r.atOf(ctx, m.Seq)
+	if err != nil {
+		return err
+	}
+	at, err := c.r.instant(ctx, m, base)
+	if err != nil {
+		return err
+	}
+	f, err := c.r.foldTo(ctx, m.Seq, c.start(m), c.saw)
+	if err != nil {
+		c.reset()
+		return err
+	}
+	f.Advance(at)
+	c.fold, c.pos, c.base = f, m, base
+	return nil
+}
+
+// reset goes to the beginning: after an error the fold is somewhere on the way.
+func (c *Cursor) reset() {
+	c.fold, c.pos, c.base = projection.NewFold(c.r.set, c.r.src.Genesis()), Moment{}, 0
+}
+
+// start returns the nearest fold at or before m that is at hand, or nil.
+func (c *Cursor) start(m Moment) *projection.Fold {
+	if c.pos.Compare(m) > 0 {
+		return c.kept(m.Seq)
+	}
+	if f := c.kept(m.Seq); f != nil && f.Head().Seq > c.pos.Seq {
+		return f
+	}
+	return c.fold
+}
+
+// kept returns the fold of the latest image at or before seq, or nil.
+func (c *Cursor) kept(seq eventlog.Seq) *projection.Fold {
+	var best *projection.Image
+	for i := range c.images {
+		if s := c.images[i].Head.Seq; s <= seq && (best == nil || s > best.Head.Seq) {
+			best = &c.images[i]
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	f, err := projection.RestoreFold(c.r.set, *best)
+	if err != nil {
+		return nil // folding from an older place gives the same
+	}
+	return f
+}
+
+// saw keeps an image of f at each whole interval, in place of the oldest.
+func (c *Cursor) saw(f *projection.Fold) {
+	seq := f.Head().Seq
+	if seq%reach != 0 {
+		return
+	}
+	for _, img := range c.images {
+		if img.Head.Seq == seq {
+			return
+		}
+	}
+	if len(c.images) == cursorImages {
+		c.images = append(c.images[:0], c.images[1:]...)
+	}
+	c.images = append(c.images, f.Image())
+}
+
+// Step moves by n entries, back for a negative n. From between two entries the
+// first step back leads to the earlier one. The error is [ErrNoAddress] when
+// the session does not reach so far, and the cursor stays.
+func (c *Cursor) Step(ctx context.Context, n int) error {
+	m := Moment{Seq: c.pos.Seq}
+	if n >= 0 {
+		m.Seq += eventlog.Seq(n)
+		if n == 0 {
+			m = c.pos
+		}
+		return c.Seek(ctx, m)
+	}
+	back := eventlog.Seq(-(n + 1)) + 1 // -n, also for the least int
+	if c.pos.Offset > 0 {
+		back--
+	}
+	if back > m.Seq {
+		return noAddress(c.pos.String(), "there are only %d entries before it", m.Seq)
+	}
+	m.Seq -= back
+	return c.Seek(ctx, m)
+}
+
+// StepTime moves by a span of session time, back for a negative one, but not
+// before the beginning.
+func (c *Cursor) StepTime(ctx context.Context, d time.Duration) error {
+	at := c.base + c.pos.Offset
+	to := max(at+d, 0)
+	if d > 0 && to < at {
+		return noAddress(c.pos.String()+"+"+d.String(), "session time ends before that")
+	}
+	m, err := c.r.MomentAt(ctx, to)
+	if err != nil {
+		return err
+	}
+	return c.Seek(ctx, m)
+}
+
+// StepCommand moves to the next moment that has commands, updates aside, or
+// with a negative direction to the one before. The error is [ErrNoAddress]
+// when there is none, and the cursor stays.
+func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
+	if direction < 0 {
+		return c.commandBefore(ctx)
+	}
+	from := c.pos
+	var found *Moment
+	_, err := c.r.commandMoments(ctx, c.fold, c.pos, c.base, c.saw, func(m Moment) bool {
+		found = &m
+		return false
+	})
+	if err != nil {
+		c.reset()
+		return err
+	}
+	if found == nil {
+		// The fold went to the very end, and there is no way back in it.
+		c.reset()
+		if err := c.Seek(ctx, from); err != nil {
+			return err
+		}
+		return noAddress(from.String(), "no command comes after it")
+	}
+	c.pos, c.base = *found, c.fold.At()-found.Offset
+	return nil
+}
+
+// commandBefore looks through one interval after the other, the last first.
+func (c *Cursor) commandBefore(ctx context.Context) error {
+	for end, seq := c.pos, c.pos.Seq; ; {
+		from := chunkStart(seq)
+		if seq == c.pos.Seq && c.pos.Offset > 0 && seq%reach == 0 {
+			from = seq // between this entry and the position may be enough
+		}
+		start := Moment{Seq: from}
+		base, err := c.r.atOf(ctx, from)
+		if err != nil {
+			return err
+		}
+		f, err := c.r.foldTo(ctx, from, c.kept(from), nil)
+		if err != nil {
+			return err
+		}
+		f.Advance(base)
+		var found *Moment
+		_, err = c.r.commandMoments(ctx, f, start, base, c.saw, func(m Moment) bool {
+			if m.Compare(c.pos) >= 0 || m.Compare(end) > 0 {
+				return false
+			}
+			found = &m
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			return c.Seek(ctx, *found)
+		}
+		if from == 0 {
+			return noAddress(c.pos.String(), "no command comes before it")
+		}
+		end, seq = start, from
+	}
+}

@@ -1,0 +1,198 @@
+package where
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
+
+	"github.com/sajou-dev/sajou-go/projection"
+)
+
+// ExpressionError says what is wrong with an expression, and where. It wraps
+// [ErrExpression].
+type ExpressionError struct {
+	Expr   string
+	Line   int    // from 1
+	Column int    // from 1, in characters
+	Reason string // what is wrong there, and what could be meant
+}
+
+func (e *ExpressionError) Error() string {
+	if strings.Contains(e.Expr, "\n") {
+		return fmt.Sprintf("%v, line %d, column %d: %s", ErrExpression, e.Line, e.Column, e.Reason)
+	}
+	return fmt.Sprintf("%v %q, column %d: %s", ErrExpression, e.Expr, e.Column, e.Reason)
+}
+
+func (e *ExpressionError) Unwrap() error { return ErrExpression }
+
+func compile(expr string, set projection.Set, predicate bool) (*Expression, error) {
+	bad := func(column int, reason string, args ...any) error {
+		return &ExpressionError{Expr: expr, Line: 1, Column: column, Reason: fmt.Sprintf(reason, args...)}
+	}
+	switch {
+	case strings.TrimSpace(expr) == "":
+		return nil, bad(1, "it is empty")
+	case !utf8.ValidString(expr):
+		return nil, bad(1, "it is not valid UTF-8")
+	case utf8.RuneCountInString(expr) > MaxExpression:
+		short := &ExpressionError{Expr: expr[:64] + "…", Line: 1, Column: MaxExpression + 1}
+		short.Reason = fmt.Sprintf("it is longer than %d characters", MaxExpression)
+		return nil, short
+	}
+	words := newVocabulary(set)
+	env, err := cel.NewEnv(
+		cel.CustomTypeProvider(words),
+		cel.CustomTypeAdapter(adapter{}),
+		cel.Variable("seq", cel.IntType),
+		cel.Variable("at", cel.DoubleType),
+		cel.Variable("entry", entryType),
+		cel.Variable("state", stateType),
+		cel.Variable("prev", stateType),
+		cel.OptionalTypes(),
+		cel.CrossTypeNumericComparisons(true),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ParserExpressionSizeLimit(MaxExpression),
+		cel.RegexProgramSizeLimit(maxRegexp),
+		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateComprehensionNestingLimit(4)),
+	)
+	if err != nil {
+		return nil, bad(1, "%v", err)
+	}
+	parsed, issues := env.Parse(expr)
+	if issues.Err() != nil {
+		return nil, firstIssue(expr, issues, nil, words)
+	}
+	checked, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, firstIssue(expr, issues, parsed, words)
+	}
+	if out := checked.OutputType(); predicate && !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
+		return nil, bad(1, "it is a %s, but a condition must be true or false", typeWord(out))
+	}
+	root := checked.NativeRep()
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	bounded := isBounded(root)
+	if !bounded {
+		options = append(options, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery))
+	}
+	program, err := env.Program(checked, options...)
+	if err != nil {
+		return nil, bad(1, "%v", err)
+	}
+	x := &Expression{source: expr, program: program, bounded: bounded}
+	x.needsState, x.needsPrev = uses(root, "state"), uses(root, "prev")
+	x.vars.prepare(set)
+	return x, nil
+}
+
+// uses reports whether a variable is read anywhere. A loop's variable of the
+// same name counts too, which costs time and nothing else.
+func uses(root *ast.AST, name string) bool {
+	found := false
+	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == name
+	}))
+	return found
+}
+
+// isBounded reports whether each node of an expression is evaluated once at
+// most and makes nothing that is larger than what it reads. Then the size of
+// expression and values is all that its cost depends on, and counting it while
+// it runs, which takes longer than a simple expression does, tells nothing.
+func isBounded(root *ast.AST) bool {
+	bounded := true
+	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			bounded = false
+		case ast.CallKind:
+			if e.AsCall().FunctionName() != operators.Add {
+				return
+			}
+			for _, id := range root.GetOverloadIDs(e.ID()) {
+				switch id {
+				case overloads.AddString, overloads.AddBytes, overloads.AddList:
+					bounded = false
+				}
+			}
+		default:
+		}
+	}))
+	return bounded
+}
+
+// firstIssue makes an error of the first of the issues in the text, with a hint.
+func firstIssue(expr string, issues *cel.Issues, parsed *cel.Ast, words *vocabulary) error {
+	errs := issues.Errors()
+	slices.SortStableFunc(errs, func(a, b *cel.Error) int {
+		if d := a.Location.Line() - b.Location.Line(); d != 0 {
+			return d
+		}
+		return a.Location.Column() - b.Location.Column()
+	})
+	first := errs[0]
+	out := &ExpressionError{
+		Expr:   expr,
+		Line:   max(1, first.Location.Line()),
+		Column: first.Location.Column() + 1,
+		Reason: strings.ReplaceAll(first.Message, "\n", " "),
+	}
+	if name, ok := quoted(first.Message, "undefined field "); ok {
+		out.Reason = fmt.Sprintf("there is no member %q", name)
+		if of := selectedFrom(parsed, first.ExprID); of != "" {
+			out.Column++ // past the dot
+			out.Reason = fmt.Sprintf("%s has no member %q; it has %s", of, name, words.members(of))
+		}
+	}
+	if name, ok := quoted(first.Message, "undeclared reference to "); ok {
+		out.Reason = fmt.Sprintf("there is no %q; the variables are seq, at, entry, state and prev", name)
+	}
+	if rest, ok := strings.CutPrefix(out.Reason, "Syntax error: "); ok {
+		out.Reason = "this is not CEL: " + rest
+	}
+	if strings.HasPrefix(first.Message, "found no matching overload") {
+		out.Reason = strings.Replace(out.Reason, "found no matching overload for", "there is no operation", 1)
+	}
+	return out
+}
+
+// quoted returns what stands in quotes after a prefix.
+func quoted(message, prefix string) (string, bool) {
+	rest, ok := strings.CutPrefix(message, prefix+"'")
+	if !ok {
+		return "", false
+	}
+	name, _, ok := strings.Cut(rest, "'")
+	return name, ok
+}
+
+// selectedFrom returns the variable whose member the expression with that id is.
+func selectedFrom(parsed *cel.Ast, id int64) string {
+	if parsed == nil {
+		return ""
+	}
+	of := ""
+	ast.PostOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.ID() == id && e.Kind() == ast.SelectKind && e.AsSelect().Operand().Kind() == ast.IdentKind {
+			of = e.AsSelect().Operand().AsIdent()
+		}
+	}))
+	return of
+}
+
+func typeWord(t *cel.Type) string {
+	switch t.TypeName() {
+	case entryType.TypeName():
+		return "whole entry"
+	case stateType.TypeName():
+		return "whole state"
+	}
+	return t.String()
+}

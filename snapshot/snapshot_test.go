@@ -1,0 +1,441 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/snapshot"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// set is only compared by name and version here.
+var set = projection.Set{{Name: "blob", Version: 1}}
+
+// image returns an image whose one part has size bytes that do not compress.
+func image(seq eventlog.Seq, size int) projection.Image {
+	data := make([]byte, size)
+	r := rand.New(rand.NewPCG(uint64(seq), 1))
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	return projection.Image{
+		Head: eventlog.Head{Seq: seq, Hash: eventlog.Hash{byte(seq), byte(seq >> 8)}}, At: time.Duration(seq) * time.Millisecond,
+		Parts: []projection.Part{{Name: "blob", Version: 1, Data: data}},
+	}
+}
+
+func anyHead(eventlog.Head) bool { return true }
+
+func open(t testing.TB, path string, cfg snapshot.Config) *snapshot.Store {
+	t.Helper()
+	s, err := snapshot.Open(path, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func put(t testing.TB, s *snapshot.Store, session string, imgs ...projection.Image) {
+	t.Helper()
+	for _, img := range imgs {
+		if err := s.Put(session, img); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	store, err := snapshot.Open(filepath.Join(dir, "snapshots.db"), snapshot.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, seq := range []eventlog.Seq{1000, 2000, 3000} {
+		if err := store.Put("release-42", image(seq, 100)); err != nil {
+			fmt.Println(err)
+		}
+	}
+	img, ok, err := store.Nearest("release-42", 2500, set, func(head eventlog.Head) bool {
+		return head.Hash[0] == byte(head.Seq) // here the log would be asked
+	})
+	fmt.Println(img.Head.Seq, img.At, ok, err)
+	fmt.Println(store.Close())
+	// Output:
+	// 2000 2s true <nil>
+	// <nil>
+}
+
+func TestNearest(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	other := image(30, 10)
+	other.Parts[0].Version = 2
+	put(t, s, "a", image(0, 1), image(10, 100_000), image(20, 10), other)
+	put(t, s, "b", image(15, 10))
+	not20 := func(h eventlog.Head) bool { return h.Seq != 20 }
+	for _, tt := range []struct {
+		session string
+		seq     eventlog.Seq
+		match   func(eventlog.Head) bool
+		want    eventlog.Seq
+		ok      bool
+	}{
+		{"a", 9, anyHead, 0, true},
+		{"a", 10, anyHead, 10, true},
+		{"a", 25, anyHead, 20, true},
+		{"a", 1 << 63, anyHead, 20, true}, // 30 is of another version
+		{"a", 25, not20, 10, true},
+		{"a", 25, func(eventlog.Head) bool { return false }, 0, false},
+		{"b", 14, anyHead, 0, false},
+		{"b", 15, anyHead, 15, true},
+		{"none", 15, anyHead, 0, false},
+	} {
+		img, ok, err := s.Nearest(tt.session, tt.seq, set, tt.match)
+		if err != nil || ok != tt.ok || img.Head.Seq != tt.want {
+			t.Errorf("Nearest(%s, %d) = %d, %v, %v, want %d, %v", tt.session, tt.seq, img.Head.Seq, ok, err, tt.want, tt.ok)
+		}
+		if ok && tt.want > 0 {
+			if diff := cmp.Diff(image(tt.want, len(img.Parts[0].Data)), img); diff != "" {
+				t.Errorf("image %d:\n%s", tt.want, diff)
+			}
+		}
+	}
+}
+
+// A value that was changed in any byte, or put in another place, is passed
+// over for the one before.
+func TestNearestSkipsDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open(t, path, snapshot.Config{})
+	put(t, s, "a", image(10, 20), image(20, 20))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	key := []byte{0, 0, 0, 0, 0, 0, 0, 20}
+	var whole []byte
+	store := func(k, v []byte) {
+		t.Helper()
+		db, err := bolt.Open(path, 0o644, &bolt.Options{NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bolt.Tx) error {
+			b := tx.Bucket([]byte("sajou-snapshots/1")).Bucket([]byte("a"))
+			if whole == nil {
+				whole = bytes.Clone(b.Get(key))
+			}
+			return b.Put(k, v)
+		})
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(what string) {
+		t.Helper()
+		s := open(t, path, snapshot.Config{ReadOnly: true})
+		img, ok, err := s.Nearest("a", 100, set, anyHead)
+		if err != nil || !ok || img.Head.Seq != 10 {
+			t.Errorf("%s: got %d, %v, %v, want 10", what, img.Head.Seq, ok, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	store(key, []byte{})
+	check("empty")
+	for n := range whole {
+		bad := bytes.Clone(whole)
+		bad[n] ^= 0x40
+		store(key, bad)
+		check(fmt.Sprintf("byte %d changed", n))
+		store(key, whole[:n])
+		check(fmt.Sprintf("cut to %d", n))
+	}
+	store(key, []byte{})
+	store([]byte{0, 0, 0, 0, 0, 0, 0, 30}, whole)
+	check("another place")
+	store([]byte("no seq"), whole)
+	check("another key")
+}
+
+func TestListAndDrop(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open(t, path, snapshot.Config{})
+	put(t, s, "a", image(10, 20), image(20, 20), image(30, 20))
+	put(t, s, "b", image(10, 20))
+	if found, err := s.Drop("a", 20); !found || err != nil {
+		t.Errorf("Drop = %v, %v", found, err)
+	}
+	if found, err := s.Drop("a", 20); found || err != nil {
+		t.Errorf("second Drop = %v, %v", found, err)
+	}
+	list, err := s.List("a")
+	if err != nil || len(list) != 2 || list[0].Seq != 10 || list[1].Seq != 30 || list[0].Bytes < 80 || list[0].Length < 60 {
+		t.Errorf("List = %+v, %v", list, err)
+	}
+	if n, err := s.DropAll("a"); n != 2 || err != nil {
+		t.Errorf("DropAll = %d, %v", n, err)
+	}
+	if n, err := s.DropAll("none"); n != 0 || err != nil {
+		t.Errorf("DropAll of none = %d, %v", n, err)
+	}
+	names, err := s.Sessions()
+	if diff := cmp.Diff([]string{"b"}, names); diff != "" || err != nil {
+		t.Errorf("Sessions: %v\n%s", err, diff)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	if _, err := snapshot.Open(path, snapshot.Config{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: err = %v, want ErrNotExist", err)
+	}
+	if _, err := snapshot.Open(dir, snapshot.Config{}); !errors.Is(err, snapshot.ErrUnusable) {
+		t.Errorf("directory: err = %v, want ErrUnusable", err)
+	}
+	s := open(t, path, snapshot.Config{})
+	put(t, s, "a", image(1, 1))
+	for _, readOnly := range []bool{false, true} {
+		if _, err := snapshot.Open(path, snapshot.Config{ReadOnly: readOnly, Timeout: time.Millisecond}); !errors.Is(err, snapshot.ErrLocked) {
+			t.Errorf("locked: err = %v, want ErrLocked", err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.List("a"); !errors.Is(err, snapshot.ErrClosed) {
+		t.Errorf("closed: err = %v, want ErrClosed", err)
+	}
+	r1, r2 := open(t, path, snapshot.Config{ReadOnly: true}), open(t, path, snapshot.Config{ReadOnly: true})
+	if err := r1.Put("a", image(2, 1)); !errors.Is(err, snapshot.ErrReadOnly) {
+		t.Errorf("read-only: err = %v, want ErrReadOnly", err)
+	}
+	if list, err := r2.List("a"); len(list) != 1 || err != nil {
+		t.Errorf("List = %v, %v", list, err)
+	}
+	for _, cfg := range []snapshot.Config{{Timeout: -1}, {Interval: -1}, {Percent: 101}, {Percent: -1}, {MaxImage: 1 << 32}} {
+		if _, err := snapshot.Open(path, cfg); err == nil {
+			t.Errorf("%+v: no error", cfg)
+		}
+	}
+}
+
+func TestOpenForeign(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	db, err := bolt.Open(path, 0o644, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		_, err := tx.CreateBucket([]byte("letters"))
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := snapshot.Open(path, snapshot.Config{}); !errors.Is(err, snapshot.ErrUnusable) {
+		t.Errorf("another's bbolt: err = %v, want ErrUnusable", err)
+	}
+	for _, text := range []string{"x", strings.Repeat("not bbolt ", 5000)} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := snapshot.Open(path, snapshot.Config{}); !errors.Is(err, snapshot.ErrUnusable) {
+			t.Errorf("%.10q: err = %v, want ErrUnusable", text, err)
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	big := open(t, path, snapshot.Config{})
+	put(t, big, "a", image(10, 10), image(20, 1000))
+	if err := big.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path, snapshot.Config{MaxImage: 500})
+	if err := s.Put("a", image(30, 1000)); !errors.Is(err, snapshot.ErrTooLarge) {
+		t.Errorf("Put: err = %v, want ErrTooLarge", err)
+	}
+	if img, ok, err := s.Nearest("a", 100, set, anyHead); img.Head.Seq != 10 || !ok || err != nil {
+		t.Errorf("Nearest = %d, %v, %v, want 10", img.Head.Seq, ok, err)
+	}
+}
+
+// After thinning the total fits, the newest image is there, nothing new has
+// appeared, thinning again drops nothing, and wherever an image was dropped
+// the gap it left is no wider than twice its age, in whole intervals.
+func TestThinProperty(t *testing.T) {
+	dir := t.TempDir()
+	var n int
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		path := filepath.Join(dir, fmt.Sprint(n))
+		s, err := snapshot.Open(path, snapshot.Config{Interval: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = s.Close(); _ = os.Remove(path) }()
+		count := rapid.IntRange(1, 40).Draw(t, "images")
+		size := rapid.IntRange(1, 300).Draw(t, "size")
+		var before []snapshot.Info
+		for i := range count {
+			if err := s.Put("a", image(eventlog.Seq(10*(i+1)), size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if before, err = s.List("a"); err != nil {
+			t.Fatal(err)
+		}
+		var sum, newest int64
+		for _, info := range before {
+			sum += info.Bytes
+			newest = info.Bytes
+		}
+		logBytes := uint64(rapid.Int64Range(0, 5*sum).Draw(t, "log"))
+		dropped, err := s.Thin("a", logBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := s.List("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(after)+dropped != len(before) || after[len(after)-1] != before[len(before)-1] {
+			t.Fatalf("%d of %d left, %d dropped, last %v", len(after), len(before), dropped, after[len(after)-1])
+		}
+		var left int64
+		for _, info := range after {
+			left += info.Bytes
+		}
+		budget := int64(logBytes / 4)
+		if left > max(budget, newest) {
+			t.Fatalf("%d bytes left of a budget of %d", left, budget)
+		}
+		if sum <= budget && dropped > 0 {
+			t.Fatalf("dropped %d though all fit", dropped)
+		}
+		if again, err := s.Thin("a", logBytes); again != 0 || err != nil {
+			t.Fatalf("thinning again dropped %d, %v", again, err)
+		}
+		last := after[len(after)-1].Seq
+		for i := 1; i < len(after); i++ {
+			gap := after[i].Seq - after[i-1].Seq
+			if age := last - after[i-1].Seq; gap > 2*age+20 {
+				t.Fatalf("a gap of %d after %d, %d old", gap, after[i-1].Seq, age)
+			}
+		}
+	})
+}
+
+// The gaps as they come out, oldest first, for a person to look at.
+func TestThinGaps(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 1000})
+	for n := eventlog.Seq(1); n <= 64; n++ {
+		put(t, s, "a", image(n*1000, 100))
+	}
+	put(t, s, "a", image(64_500, 100), image(64_700, 100))
+	list, err := s.List("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := uint64(list[0].Bytes)
+	for _, tt := range []struct {
+		images uint64 // that fit the budget
+		want   string
+	}{
+		{70, "all"},
+		{25, "1000 8000 16000 24000 32000 36000 40000 44000 48000 50000 52000 54000 56000 57000 58000 59000 60000 61000 62000 63000 64000 64700"},
+		{12, "1000 32000 48000 56000 60000 62000 63000 64000 64700"},
+		{1, "64700"},
+		{0, "64700"},
+	} {
+		if _, err := s.Thin("a", 4*each*tt.images+200); err != nil {
+			t.Fatal(err)
+		}
+		list, err := s.List("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seqs []string
+		for _, info := range list {
+			seqs = append(seqs, fmt.Sprint(info.Seq))
+		}
+		got := strings.Join(seqs, " ")
+		if len(list) == 66 {
+			got = "all"
+		}
+		if got != tt.want {
+			t.Errorf("room for %d:\n got %s\nwant %s", tt.images, got, tt.want)
+		}
+	}
+}
+
+func TestWriter(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	w := snapshot.NewWriter(s, nil)
+	for n := eventlog.Seq(1); n <= 100; n++ {
+		w.Offer("a", image(n*1000, 100), 2000)
+	}
+	w.Close()
+	w.Close()
+	w.Offer("a", image(200_000, 100), 0)
+	list, err := s.List("a")
+	if err != nil || len(list) == 0 || list[len(list)-1].Seq != 100_000 || len(list) > 3 {
+		t.Errorf("List = %v, %v", list, err)
+	}
+}
+
+func TestWriterLogsErrors(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	w := snapshot.NewWriter(s, slog.New(slog.NewTextHandler(&log, nil)))
+	w.Offer("a", image(1000, 1), 0)
+	w.Close()
+	if !strings.Contains(log.String(), "store is closed") {
+		t.Errorf("log = %q", log.String())
+	}
+}
+
+func TestDue(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	for _, tt := range []struct {
+		last, seq eventlog.Seq
+		want      bool
+	}{{0, 999, false}, {0, 1000, true}, {1000, 1999, false}, {1003, 2000, true}} {
+		if got := s.Due(tt.last, tt.seq); got != tt.want {
+			t.Errorf("Due(%d, %d) = %v", tt.last, tt.seq, got)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/snapshot"
+)
+
+// sampleFile returns the bytes of a store with branch pages, overflow pages,
+// an inline bucket and a free list.
+func sampleFile(t testing.TB) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s.db")
+	s, err := snapshot.Open(path, snapshot.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range eventlog.Seq(60) {
+		put(t, s, "long", image(n*1000, 300))
+	}
+	put(t, s, "big", image(1000, 20_000))
+	put(t, s, "small", image(1000, 10))
+	for n := range eventlog.Seq(20) {
+		if _, err := s.Drop("long", n*1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// tryTorn opens a damaged file and uses it in every way. All it may answer is
+// an error, or images that are whole.
+func tryTorn(t *testing.T, path string, data []byte, readOnly bool) (usable bool) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Open(path, snapshot.Config{ReadOnly: readOnly})
+	if err != nil {
+		if !errors.Is(err, snapshot.ErrUnusable) && len(data) > 0 {
+			t.Errorf("err = %v, want ErrUnusable", err)
+		}
+		return false
+	}
+	for _, session := range []string{"long", "big", "small"} {
+		img, ok, err := s.Nearest(session, 1<<62, set, anyHead)
+		if err == nil && ok {
+			if want := image(img.Head.Seq, len(img.Parts[0].Data)); !bytes.Equal(want.Parts[0].Data, img.Parts[0].Data) {
+				t.Errorf("a damaged image of %s at %d was returned", session, img.Head.Seq)
+			}
+		}
+		_, _ = s.List(session)
+		if !readOnly {
+			_ = s.Put(session, image(70_000, 5000))
+			_, _ = s.Thin(session, 1000)
+			_, _ = s.DropAll(session)
+		}
+	}
+	_, _ = s.Sessions()
+	if err := s.Close(); err != nil && !errors.Is(err, snapshot.ErrUnusable) {
+		t.Errorf("Close: %v", err)
+	}
+	return true
+}
+
+func TestTornByTruncation(t *testing.T) {
+	whole := sampleFile(t)
+	path := filepath.Join(t.TempDir(), "torn.db")
+	if !tryTorn(t, path, whole, false) {
+		t.Fatal("the whole file is unusable")
+	}
+	for n := 1; n < len(whole); n += 509 {
+		tryTorn(t, path, whole[:n], n%2 == 0)
+	}
+}
+
+// Every byte of the structure that bbolt trusts is changed once: the meta
+// pages, and of each page its header and its first elements.
+func TestTornByFlips(t *testing.T) {
+	whole := sampleFile(t)
+	path := filepath.Join(t.TempDir(), "torn.db")
+	page := os.Getpagesize()
+	r := rand.New(rand.NewPCG(1, 2))
+	var tried, refused int
+	for at := 0; at < len(whole); at += page {
+		for n := range 80 {
+			if at+n >= len(whole) || testing.Short() && n%4 != 0 {
+				continue
+			}
+			torn := bytes.Clone(whole)
+			torn[at+n] ^= 1 << r.IntN(8)
+			tried++
+			if !tryTorn(t, path, torn, n%3 != 0) {
+				refused++
+			}
+		}
+	}
+	if refused == 0 || refused == tried {
+		t.Errorf("%d of %d refused", refused, tried)
+	}
+}
+
+// Whole pages change places, or become zero, as after a loss of power.
+func TestTornByPages(t *testing.T) {
+	whole := sampleFile(t)
+	path := filepath.Join(t.TempDir(), "torn.db")
+	page := os.Getpagesize()
+	pages := len(whole) / page
+	r := rand.New(rand.NewPCG(3, 4))
+	for i := range pages {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			torn := bytes.Clone(whole)
+			clear(torn[i*page : (i+1)*page])
+			tryTorn(t, path, torn, false)
+			torn = bytes.Clone(whole)
+			j := r.IntN(pages)
+			copy(torn[i*page:(i+1)*page], whole[j*page:(j+1)*page])
+			tryTorn(t, path, torn, false)
+		})
+	}
+}
+
+// Pages of a tree that point at each other would be walked for ever.
+func TestTornIntoALoop(t *testing.T) {
+	whole := sampleFile(t)
+	path := filepath.Join(t.TempDir(), "torn.db")
+	page := os.Getpagesize()
+	var branches int
+	for at := 0; at < len(whole); at += page {
+		if whole[at+8] != 1 { // flags: a branch
+			continue
+		}
+		branches++
+		torn := bytes.Clone(whole)
+		copy(torn[at+16+8:], torn[at:at+8]) // the first child is the page itself
+		tryTorn(t, path, torn, true)
+	}
+	if branches == 0 {
+		t.Error("the sample has no branch pages")
+	}
+}
+
+// The file shrinks under the mapping: touching what is gone is a fault, and
+// that must be an error.
+func TestTornWhileOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "torn.db")
+	if err := os.WriteFile(path, sampleFile(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := snapshot.Open(path, snapshot.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(2*os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Nearest("long", 1<<62, set, anyHead); !errors.Is(err, snapshot.ErrUnusable) {
+		t.Errorf("Nearest: err = %v, want ErrUnusable", err)
+	}
+	if err := s.Put("long", image(1, 1)); !errors.Is(err, snapshot.ErrUnusable) {
+		t.Errorf("Put: err = %v, want ErrUnusable", err)
+	}
+	_ = s.Close()
+}
