@@ -126,12 +126,18 @@ func RestoreScheduler(b []byte) (*Scheduler, error) {
 }
 
 func restore(b []byte) (*Scheduler, error) {
-	r := stateReader{rest: b}
-	if n := r.array(); r.err == nil && n != 5 {
-		return nil, errors.New("want an array of 5")
+	// The version comes before any judgement: another one may have another
+	// number of elements.
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	if err != nil {
+		return nil, err
 	}
+	r := stateReader{rest: rest}
 	if version := r.int(); r.err == nil && version != stateVersion {
 		return nil, fmt.Errorf("%w %d, this program knows %d", ErrStateVersion, version, stateVersion)
+	}
+	if n != 5 {
+		return nil, errors.New("want an array of 5")
 	}
 	s := NewScheduler()
 	s.now = r.int()

@@ -1,0 +1,164 @@
+package choreography_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// TestStories runs the stories in testdata/stories: definitions and a script in,
+// the script with its commands out. Lines of a script are
+//
+//	signal TYPE [id=CORRELATION] PAYLOAD
+//	advance DURATION
+//	performances     show what is active
+//	restore          go on from the state bytes
+func TestStories(t *testing.T) {
+	golden(t, "stories", "told", func(t *testing.T, files map[string]string) string {
+		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
+		if err := diagnostics.Err(); err != nil {
+			t.Fatal(err)
+		}
+		s := choreography.NewScheduler()
+		for _, d := range definitions {
+			s.Define(d)
+		}
+		var out strings.Builder
+		seq := uint64(0)
+		for line := range strings.Lines(files["script"]) {
+			line = strings.TrimSpace(line)
+			if line == "" {
+				continue
+			}
+			fmt.Fprintf(&out, "%s\n", line)
+			var sink choreography.RecordingSink
+			s.SetSink(&sink)
+			verb, rest, _ := strings.Cut(line, " ")
+			switch verb {
+			case "signal":
+				seq++
+				s.Signal(seq, scriptSignal(t, rest))
+			case "advance":
+				d, err := time.ParseDuration(rest)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Advance(s.Now() + d)
+			case "performances":
+				for _, l := range view(s) {
+					fmt.Fprintf(&out, "\t%s\n", l)
+				}
+			case "restore":
+				s = restored(t, s)
+			default:
+				t.Fatalf("what is %q?", line)
+			}
+			for _, c := range sink.Commands {
+				fmt.Fprintf(&out, "\t%s\n", spell(t, c))
+			}
+		}
+		return out.String()
+	})
+}
+
+func scriptSignal(t *testing.T, s string) *signal.Signal {
+	t.Helper()
+	typ, rest, _ := strings.Cut(s, " ")
+	sig := &signal.Signal{Type: typ}
+	if id, ok := strings.CutPrefix(rest, "id="); ok {
+		id, rest, _ = strings.Cut(id, " ")
+		sig.CorrelationID = &id
+	}
+	var err error
+	if sig.Payload, err = signal.ParseValue([]byte(rest)); err != nil {
+		t.Fatalf("payload %s: %v", rest, err)
+	}
+	return sig
+}
+
+// spell writes one command as a person would note it.
+func spell(t *testing.T, c choreography.Command) string {
+	t.Helper()
+	head := fmt.Sprintf("%-8v %s %s", c.At, c.PerformanceID, c.Kind)
+	if c.Kind == choreography.CommandInterrupt {
+		return fmt.Sprintf("%s of %q by %s", head, c.CorrelationID, c.InterruptedBy)
+	}
+	params, err := json.Marshal(c.Params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head = fmt.Sprintf("%s %s %q %s", head, c.Action, c.EntityRef, params)
+	switch c.Kind {
+	case choreography.CommandStart:
+		head += fmt.Sprintf(" %gms %s", c.Duration, c.Easing)
+	case choreography.CommandUpdate:
+		head += fmt.Sprintf(" %.6g after %v", c.Progress, c.Elapsed)
+	}
+	return head
+}
+
+// TestDiagnostics parses the definitions in testdata/diagnostics and compares
+// what an author is told.
+func TestDiagnostics(t *testing.T) {
+	golden(t, "diagnostics", "told", func(t *testing.T, files map[string]string) string {
+		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
+		if refused := diagnostics.Err() != nil; refused != (definitions == nil) {
+			t.Errorf("refused = %v with %d definitions", refused, len(definitions))
+		}
+		if len(diagnostics) == 0 {
+			return "nothing\n"
+		}
+		return diagnostics.Error() + "\n"
+	})
+}
+
+// golden runs every txtar file of a folder and compares what comes of it with
+// its last part.
+func golden(t *testing.T, folder, result string, run func(*testing.T, map[string]string) string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files in %s: %v", folder, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			got := run(t, files)
+			if *update {
+				last := len(archive.Files) - 1
+				if archive.Files[last].Name != result {
+					archive.Files = append(archive.Files, txtar.File{Name: result})
+					last++
+				}
+				archive.Files[last].Data = []byte(got)
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(files[result], got); diff != "" {
+				t.Errorf("(-want +got; run with -update to accept)\n%s", diff)
+			}
+		})
+	}
+}
