@@ -82,6 +82,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -248,12 +249,15 @@ func Open(dir string, cfg Config) (*Log, error) {
 	if err != nil {
 		return nil, openError(dir, errors.Join(err, l.firstFailure()))
 	}
-	err = errors.Join(lockErr, l.firstFailure())
+	err = lockErr
+	if failed := l.firstFailure(); failed != nil {
+		err = openError(dir, failed)
+	}
 	if err == nil {
 		err = errors.Join(l.checkFormat(), l.countSessions())
 	}
 	if err != nil {
-		return nil, errors.Join(openError(dir, err), l.closeStore())
+		return nil, errors.Join(err, l.closeStore())
 	}
 	return l, nil
 }
@@ -373,7 +377,10 @@ func (l *Log) checkFormat() error {
 	if err := l.db.Set(keyFormat, []byte{formatVersion}, pebble.Sync); err != nil {
 		return fmt.Errorf("eventlog: write format: %w", err)
 	}
-	return l.firstFailure()
+	if err := l.firstFailure(); err != nil {
+		return fmt.Errorf("eventlog: write format: %w", err)
+	}
+	return nil
 }
 
 func (l *Log) empty() (bool, error) {
@@ -392,6 +399,9 @@ func (l *Log) countSessions() error {
 		return err
 	}
 	for _, s := range infos {
+		if s.number == 0 || s.number == math.MaxUint32 {
+			return fmt.Errorf("%w: session record %q has number %d", ErrCorrupt, s.Name, s.number)
+		}
 		l.next = max(l.next, s.number+1)
 	}
 	return nil

@@ -113,3 +113,6 @@ func TestAppendThenRead(t *testing.T) {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 }
+
+// text makes the data of an entry.
+func text(s string) []byte { return msgp.AppendString(nil, s) }

@@ -114,6 +114,9 @@ type verifier struct {
 // stretch is a run of batches: those whose first Seq is in [from, to).
 type stretch struct{ from, to Seq }
 
+// endless as the end of a stretch takes in every batch that is left.
+const endless = ^Seq(0)
+
 // stretchesPerWorker keeps workers busy to the end when stretches take
 // different times.
 const stretchesPerWorker = 8
@@ -143,17 +146,11 @@ func (v *verifier) run(ctx context.Context) (Report, error) {
 			}
 		})
 	}
-	for from := Seq(1); ; from += step {
-		last := from+step > v.total
-		to := from + step
-		if last {
-			to = ^Seq(0)
-		}
-		work <- stretch{from, to}
-		if last {
-			break
-		}
+	from := Seq(1)
+	for ; from <= v.total && v.total-from >= step; from += step {
+		work <- stretch{from, from + step}
 	}
+	work <- stretch{from, endless}
 	close(work)
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -164,11 +161,14 @@ func (v *verifier) run(ctx context.Context) (Report, error) {
 
 // measure finds how far the keys reach.
 func (v *verifier) measure() error {
-	it, err := v.log.batches(context.Background(), v.number, ^Seq(0)-1)
+	it, err := v.log.db.NewIter(&pebble.IterOptions{
+		LowerBound: batchKey(nil, v.number, 0),
+		UpperBound: batchKey(nil, v.number+1, 0),
+	})
 	if err != nil {
 		return readError("verify", err)
 	}
-	if it.Valid() {
+	if it.Last() {
 		if seq, ok := keySeq(it.Key()); ok {
 			v.total = seq
 			if b, err := openBatch(it.Value()); err == nil && b.first == seq {
@@ -253,7 +253,7 @@ func (w *walk) stretch(ctx context.Context, s stretch) error {
 			w.v.found(&Fault{w.at.Seq + 1, FaultTrailing, fmt.Sprintf("key %x is not a batch's", w.it.Key())})
 			return nil
 		}
-		if seq >= s.to {
+		if seq >= s.to && s.to != endless {
 			break
 		}
 		if uint64(seq) > w.v.limit.Load() {
@@ -273,7 +273,7 @@ func (w *walk) stretch(ctx context.Context, s stretch) error {
 		return nil
 	}
 	w.progress(0, true)
-	if s.to == ^Seq(0) {
+	if s.to == endless {
 		w.v.mu.Lock()
 		w.v.end = w.at
 		w.v.mu.Unlock()
