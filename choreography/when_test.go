@@ -1,0 +1,199 @@
+package choreography_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+func definition(t testing.TB, text string) *choreography.Definition {
+	t.Helper()
+	v, err := signal.ParseValue([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	d, err := choreography.Compile(v)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return d
+}
+
+// TestWhen judges conditions against one payload, for signals of type x.
+func TestWhen(t *testing.T) {
+	payload, err := signal.ParseValue([]byte(`{
+		"n":5,"f":5.0,"big":9007199254740993,"huge":18446744073709551615,"zero":0,"s":"five","e":"","t":true,"z":null,"o":{"k":[1,{"d":"deep"}]},
+		"type":"mine","type2":1,"spaced":"a\u00a0b","accent":"café","emoji":"😀","line":"a\nb","dash":"a-b"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig := &signal.Signal{Type: "x", Payload: payload}
+	tests := []struct {
+		when string
+		want bool
+	}{
+		{`{}`, true},
+		{`[]`, true},
+		{`[{}]`, true},
+		{`"x"`, true},
+		{`{"signal.n":{}}`, true},
+		{`{"signal.n":5}`, true},
+		{`{"signal.n":{"more":6}}`, true},
+
+		{`{"signal.n":{"equals":5}}`, true},
+		{`{"n":{"equals":5}}`, true},
+		{`{"signal.n":{"equals":5.0}}`, true},
+		{`{"signal.f":{"equals":5}}`, true},
+		{`{"signal.n":{"equals":"5"}}`, false},
+		{`{"signal.big":{"equals":9007199254740992}}`, false},
+		{`{"signal.big":{"equals":9007199254740993}}`, true},
+		{`{"signal.huge":{"equals":18446744073709551615}}`, true},
+		{`{"signal.huge":{"gt":9223372036854775807}}`, true},
+		{`{"signal.s":{"equals":"five"}}`, true},
+		{`{"signal.t":{"equals":true}}`, true},
+		{`{"signal.t":{"equals":1}}`, false},
+		{`{"signal.z":{"equals":null}}`, true},
+		{`{"signal.none":{"equals":null}}`, false},
+		{`{"signal.o":{"equals":{"k":1}}}`, false},
+		{`{"signal.o.k.0":{"equals":1}}`, true},
+		{`{"signal.o.k.1.d":{"equals":"deep"}}`, true},
+		{`{"signal.o.k.length":{"exists":true}}`, false},
+		{`{"signal.type":{"equals":"x"}}`, true},
+		{`{"type":{"equals":"x"}}`, true},
+		{`{"signal.type2":{"equals":1}}`, true},
+
+		{`{"signal.s":{"contains":"iv"}}`, true},
+		{`{"signal.s":{"contains":"IV"}}`, false},
+		{`{"signal.e":{"contains":""}}`, true},
+		{`{"signal.n":{"contains":"5"}}`, false},
+
+		{`{"signal.n":{"gt":4.5}}`, true},
+		{`{"signal.n":{"gt":5}}`, false},
+		{`{"signal.n":{"lt":5.5,"gt":4}}`, true},
+		{`{"signal.n":{"lt":5.5,"gt":6}}`, false},
+		{`{"signal.s":{"lt":5}}`, false},
+		{`{"signal.none":{"lt":5}}`, false},
+
+		{`{"signal.zero":{"exists":true}}`, true},
+		{`{"signal.e":{"exists":true}}`, true},
+		{`{"signal.z":{"exists":true}}`, false},
+		{`{"signal.z":{"exists":false}}`, true},
+		{`{"signal.none":{"exists":0}}`, true},
+		{`{"signal.s":{"exists":"yes"}}`, true},
+
+		{`{"signal.n":{"not":{"equals":5}}}`, false},
+		{`{"signal.n":{"not":{"not":{"equals":5}}}}`, true},
+		{`{"signal.n":{"not":{"equals":6},"gt":100}}`, true},
+		{`{"signal.n":{"not":{}}}`, false},
+		{`{"signal.n":{"equals":5},"signal.s":{"equals":"six"}}`, false},
+		{`[{"signal.n":{"equals":6}},{"signal.s":{"equals":"five"}}]`, true},
+		{`[{"signal.n":{"equals":6}},{"signal.s":{"equals":"six"}}]`, false},
+
+		{`{"signal.s":{"matches":"^f.v"}}`, true},
+		{`{"signal.n":{"matches":"5"}}`, false},
+		{`{"signal.s":{"matches":"([unclosed"}}`, false},
+		{`{"signal.s":{"not":{"matches":"([unclosed"}}}`, true},
+		{`{"signal.s":{"matches":7}}`, false},
+		{`{"signal.spaced":{"matches":"a\\sb"}}`, true},
+		{`{"signal.spaced":{"matches":"a[\\s]b"}}`, true},
+		{`{"signal.spaced":{"matches":"a\\Sb"}}`, false},
+		{`{"signal.accent":{"matches":"\\u00e9$"}}`, true},
+		{`{"signal.accent":{"matches":"[\\u00e0-\\u00ff]$"}}`, true},
+		{`{"signal.accent":{"matches":"caf\\w"}}`, false},
+		{`{"signal.emoji":{"matches":"^\\ud83d\\ude00$"}}`, true},
+		{`{"signal.line":{"matches":"a.b"}}`, false},
+		{`{"signal.line":{"matches":"a[^]b"}}`, true},
+		{`{"signal.line":{"matches":"a$"}}`, false},
+		{`{"signal.s":{"matches":"[]"}}`, false},
+		{`{"signal.dash":{"matches":"^[a\\-z]+$"}}`, false},
+		{`{"signal.dash":{"matches":"^[ab\\-]+$"}}`, true},
+		{`{"signal.s":{"matches":"\\x66ive"}}`, true},
+		{`{"signal.s":{"matches":"\\Five"}}`, false},
+		{`{"signal.s":{"matches":"f\\ive"}}`, true},
+		{`{"signal.s":{"matches":"(?<name>i)v"}}`, true},
+		{`{"signal.s":{"matches":"(?i)FIVE"}}`, false},
+		{`{"signal.s":{"matches":"[[:alpha:]]"}}`, false},
+	}
+	for _, tt := range tests {
+		d := definition(t, fmt.Sprintf(`{"on":"x","when":%s,"steps":[]}`, tt.when))
+		if got := d.Matches(sig); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.when, got, tt.want)
+		}
+	}
+	if !definition(t, `{"on":"x","when":null}`).Matches(sig) {
+		t.Error("when null restricts")
+	}
+	if definition(t, `{"on":"X"}`).Matches(sig) {
+		t.Error("another type matches")
+	}
+}
+
+// TestResolver shows what references reach.
+func TestResolver(t *testing.T) {
+	payload, err := signal.ParseValue([]byte(`{"a":{"b":[10,null]},"type":"payload's","":{"":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := choreography.Resolver{Type: "x", Payload: payload}
+	tests := []struct {
+		written string
+		want    string // JSON; "" is missing
+	}{
+		{`"plain"`, `"plain"`},
+		{`"Signal.a"`, `"Signal.a"`},
+		{`"signal"`, `"signal"`},
+		{`["signal.a"]`, `["signal.a"]`},
+		{`7`, `7`},
+		{`"signal.type"`, `"x"`},
+		{`"signal.a"`, `{"b":[10,null]}`},
+		{`"signal.a.b.0"`, `10`},
+		{`"signal.a.b.1"`, `null`},
+		{`"signal.a.b.2"`, ``},
+		{`"signal.a.b.1.c"`, ``},
+		{`"signal.a.b.0.c"`, ``},
+		{`"signal.."`, `1`},
+		{`"signal.id"`, ``},
+	}
+	for _, tt := range tests {
+		v, err := signal.ParseValue([]byte(tt.written))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if v, ok := r.Resolve(v); ok {
+			text, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = string(text)
+		}
+		if got != tt.want {
+			t.Errorf("%s resolves to %q, want %q", tt.written, got, tt.want)
+		}
+	}
+	if _, ok := (choreography.Resolver{}).Lookup("a"); ok {
+		t.Error("something in an absent payload")
+	}
+}
+
+// TestEase holds the curves to their values at a few points.
+func TestEase(t *testing.T) {
+	tests := map[string][5]float64{ // at 0, ¼, ½, ¾, 1
+		"linear":    {0, 0.25, 0.5, 0.75, 1},
+		"easeIn":    {0, 0.0625, 0.25, 0.5625, 1},
+		"easeOut":   {0, 0.4375, 0.75, 0.9375, 1},
+		"easeInOut": {0, 0.0625, 0.5, 0.9375, 1},
+		"arc":       {0, 0.75, 1, 0.75, 0},
+		"unheard":   {0, 0.25, 0.5, 0.75, 1},
+	}
+	for name, want := range tests {
+		for i, w := range want {
+			if got := choreography.Ease(name, float64(i)/4); got != w {
+				t.Errorf("%s at %d/4 = %v, want %v", name, i, got, w)
+			}
+		}
+	}
+}
