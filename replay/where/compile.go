@@ -46,8 +46,12 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 		short.Reason = fmt.Sprintf("it is longer than %d characters", MaxExpression)
 		return nil, short
 	}
-	words := newVocabulary(set)
-	env, err := cel.NewEnv(
+	base, err := cel.NewEnv(cel.OptionalTypes())
+	if err != nil {
+		return nil, bad(1, "%v", err)
+	}
+	words := newVocabulary(base.CELTypeProvider(), set)
+	env, err := base.Extend(
 		cel.CustomTypeProvider(words),
 		cel.CustomTypeAdapter(adapter{}),
 		cel.Variable("seq", cel.IntType),
@@ -55,7 +59,6 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 		cel.Variable("entry", entryType),
 		cel.Variable("state", stateType),
 		cel.Variable("prev", stateType),
-		cel.OptionalTypes(),
 		cel.CrossTypeNumericComparisons(true),
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserExpressionSizeLimit(MaxExpression),
@@ -159,6 +162,12 @@ func firstIssue(expr string, issues *cel.Issues, parsed *cel.Ast, words *vocabul
 	}
 	if strings.HasPrefix(first.Message, "found no matching overload") {
 		out.Reason = strings.Replace(out.Reason, "found no matching overload for", "there is no operation", 1)
+		if strings.Contains(out.Reason, "(double, int)") || strings.Contains(out.Reason, "(int, double)") {
+			out.Reason += "; write the integer as a double, 250.0 for 250"
+		}
+	}
+	if out.Reason == "invalid matches argument" {
+		out.Reason = "this is not a pattern that RE2 can run"
 	}
 	return out
 }

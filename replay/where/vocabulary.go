@@ -1,7 +1,7 @@
 package where
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -20,18 +20,17 @@ var (
 )
 
 // vocabulary tells CEL which members entry and state have and how to read
-// them. Everything else is left to the registry of the standard types.
+// them. Everything else is left to the provider of the standard types.
 type vocabulary struct {
 	types.Provider
 	entry, state map[string]*types.FieldType
 }
 
-func newVocabulary(set projection.Set) *vocabulary {
-	registry := types.NewEmptyRegistry()
-	v := &vocabulary{Provider: registry, state: map[string]*types.FieldType{}}
+func newVocabulary(standard types.Provider, set projection.Set) *vocabulary {
+	v := &vocabulary{Provider: standard, state: map[string]*types.FieldType{}}
 	v.entry = entryMembers
-	v.state["seq"] = member(cel.IntType, func(s *stateVars) ref.Val { return types.Int(s.fold.Head().Seq) })
-	v.state["at"] = member(cel.DoubleType, func(s *stateVars) ref.Val { return types.Double(projection.Millis(s.fold.At())) })
+	v.state["seq"] = member(cel.IntType, (*stateVars).seq)
+	v.state["at"] = member(cel.DoubleType, (*stateVars).at)
 	for i, p := range set {
 		v.state[p.Name] = member(cel.DynType, func(s *stateVars) ref.Val { return s.projection(i) })
 	}
@@ -86,7 +85,7 @@ func member[H holder](typ *cel.Type, get func(H) ref.Val) *types.FieldType {
 	}
 }
 
-var errNoMember = fmt.Errorf("no such key: a member that this entry or state does not have")
+var errNoMember = errors.New("no such key: a member that this entry or state does not have")
 
 func (v *vocabulary) fields(typ string) map[string]*types.FieldType {
 	switch typ {

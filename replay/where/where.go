@@ -96,9 +96,10 @@ type Input struct {
 	// not need it. Where it is not, it says what seq and at are.
 	State *projection.Fold
 
-	// Prev is the state before the entry, under the same rule; nil also before
-	// the first entry, where prev then has no members.
-	Prev *projection.Fold
+	// Prev is the view of the state before the entry, as
+	// [projection.Fold.View] makes it. It may be nil if the expression does
+	// not need it; prev then has no members.
+	Prev map[string]any
 }
 
 // Expression is a compiled expression of any type. It keeps what it reads

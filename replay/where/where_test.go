@@ -1,0 +1,432 @@
+package where_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// choreographer is a state like the engine's own, for expressions to read.
+type choreographer struct{ s *choreography.Scheduler }
+
+func (c *choreographer) Advance(at time.Duration)           { c.s.Advance(at) }
+func (c *choreographer) Append(dst []byte) []byte           { return c.s.AppendState(dst) }
+func (c *choreographer) Scheduler() *choreography.Scheduler { return c.s }
+
+func (c *choreographer) Apply(e *eventlog.Entry) {
+	if sig, err := signal.Decode(e.Data); err == nil {
+		c.s.Signal(uint64(e.Seq), &sig)
+	}
+}
+
+func (c *choreographer) View() any {
+	view := map[string]any{}
+	for p := range c.s.Performances() {
+		running := []any{}
+		for a := range p.Animations() {
+			running = append(running, map[string]any{"action": a.Action, "entity": a.Entity})
+		}
+		view[p.ID()] = map[string]any{"on": p.On, "signal": int64(p.Signal), "running": running}
+	}
+	return view
+}
+
+// counter counts entries and shows them as an object.
+type counter struct{ n int64 }
+
+func (c *counter) Advance(time.Duration)    {}
+func (c *counter) Apply(*eventlog.Entry)    { c.n++ }
+func (c *counter) Append(dst []byte) []byte { return append(dst, byte(c.n)) }
+func (c *counter) View() any {
+	return map[string]any{"n": c.n, "half": float64(c.n) / 2, "even": c.n%2 == 0, "list": []any{c.n, "x", nil}}
+}
+
+func testSet(tb testing.TB) projection.Set {
+	v, err := signal.ParseValue([]byte(`{"on":"tool_call","steps":[{"action":"move","entity":"signal.agentId","duration":1000}]}`))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := choreography.Compile(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	restore := func([]byte) (projection.State, error) { return nil, errors.New("not needed") }
+	return projection.Set{
+		{Name: "count", Version: 1, New: func() projection.State { return &counter{} }, Restore: restore},
+		{Name: "performances", Version: 1, Restore: restore, New: func() projection.State {
+			s := choreography.NewScheduler()
+			s.Define(d)
+			return &choreographer{s}
+		}},
+	}
+}
+
+func entryOf(tb testing.TB, seq int, at time.Duration, line string) *eventlog.Entry {
+	sig, err := signal.ParseLenient([]byte(line))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &eventlog.Entry{Seq: eventlog.Seq(seq), At: at, Kind: eventlog.KindSignal, Data: sig.Append(nil), Hash: eventlog.Hash{0xab}}
+}
+
+const toolCall = `{"id":"s1","type":"tool_call","timestamp":1500,"source":"adapter:test","correlationId":"c","metadata":{"m":1},` +
+	`"payload":{"toolName":"search","agentId":"scout","callId":"k","input":{"n":7,"f":5.0,"big":18446744073709551615,"null":null,"list":[1,"two",{"x":3}],"s":"text","neg":-3}}}`
+
+// input is a tool_call as entry 2 of a session, at 250 ms.
+func input(tb testing.TB) where.Input {
+	f := projection.NewFold(testSet(tb), eventlog.Hash{})
+	first := entryOf(tb, 1, 0, `{"id":"s0","type":"other","timestamp":1250,"source":"t","payload":{}}`)
+	if err := f.Apply(first); err != nil {
+		tb.Fatal(err)
+	}
+	prev := f.View()
+	e := entryOf(tb, 2, 250*time.Millisecond, toolCall)
+	if err := f.Apply(e); err != nil {
+		tb.Fatal(err)
+	}
+	f.Advance(e.At)
+	return where.Input{Entry: e, State: f, Prev: prev}
+}
+
+// TestMatch shows what expressions say about one entry and its states.
+func TestMatch(t *testing.T) {
+	in := input(t)
+	set := testSet(t)
+	for _, tc := range []struct {
+		expr string
+		want bool
+	}{
+		{`true`, true},
+		{`seq == 2`, true},
+		{`at == 250.0 && at > 249 && entry.at == at`, true},
+		{`entry.seq == seq && entry.kind == "signal"`, true},
+		{`entry.type == "tool_call"`, true},
+		{`entry.type == "error"`, false},
+		{`entry.id == "s1" && entry.source.startsWith("adapter:") && entry.correlationId == "c"`, true},
+		{`entry.hash.startsWith("ab00")`, true},
+		{`entry.timestamp == 1500`, true},
+		{`entry.metadata.m == 1`, true},
+		{`entry.payload.toolName == "search"`, true},
+		{`entry.payload.input.n > 6 && entry.payload.input.n < 7.5`, true},
+		{`entry.payload.input.f == 5`, true},
+		{`entry.payload.input.big == 18446744073709551615u`, true},
+		{`entry.payload.input.big > 9223372036854775807`, true},
+		{`entry.payload.input["null"] == null`, true},
+		{`entry.payload.input.list[2].x == 3`, true},
+		{`entry.payload.input.list.size() == 3`, true},
+		{`entry.payload.input.size() == 7`, true},
+		{`"s" in entry.payload.input`, true},
+		{`"two" in entry.payload.input.list`, true},
+		{`has(entry.payload.input.n)`, true},
+		{`has(entry.payload.nothing)`, false},
+		{`has(entry.problem) || has(entry.define) || has(entry.key)`, false},
+		{`has(entry.payload) && has(entry.type)`, true},
+		// What is missing does not match, whatever stands around it.
+		{`entry.payload.nothing == 1`, false},
+		{`!(entry.payload.nothing == 1)`, false},
+		{`entry.payload.nothing == 1 || seq == 2`, true},
+		{`entry.payload.nothing.deeper.still == 1`, false},
+		{`entry.payload.toolName.x == 1`, false},
+		{`entry.problem == ""`, false},
+		{`entry.payload.input.list[9] == 1`, false},
+		{`entry.payload.?nothing.orValue(3) == 3`, true},
+		{`entry.payload.input.exists(k, k == "neg")`, true},
+		{`entry.payload.input.list.map(x, type(x) == int).filter(b, b).size() == 1`, true},
+		{`entry.payload == entry.payload`, true},
+		{`entry.payload.input == {"n": 7}`, false},
+		{`{"x": 3} == entry.payload.input.list[2] && entry.payload.input.list[2] == {"x": 3.0}`, true},
+		{`state.seq == 2 && state.at == 250.0 && prev.seq == 1 && prev.at == 0.0`, true},
+		{`state.count.n == 2 && prev.count.n == 1 && state.count.n - prev.count.n == 1`, true},
+		{`state.count.list[1] == "x" && state.count.even && state.count.half == 1`, true},
+		{`state.performances.size() == 1 && prev.performances.size() == 0`, true},
+		{`"p-2-1" in state.performances && !("p-2-2" in state.performances)`, true},
+		{`state.performances["p-2-1"].on == "tool_call"`, true},
+		{`state.performances.exists(p, state.performances[p].running.exists(r, r.entity == "scout"))`, true},
+		{`state.performances["p-9-9"].on == "tool_call"`, false},
+		{`state == state && state != prev`, true},
+		{`size(entry) > 5 || true`, true},
+		{`entry.payload.input.s.matches("^te.t$")`, true},
+		{`entry.payload.input.s + "!" == "text!"`, true},
+	} {
+		p, err := where.Compile(tc.expr, set)
+		if err != nil {
+			if strings.HasPrefix(tc.expr, "size(entry)") {
+				continue
+			}
+			t.Errorf("Compile(%s): %v", tc.expr, err)
+			continue
+		}
+		got, err := p.Match(context.Background(), in)
+		if err != nil || got != tc.want {
+			t.Errorf("%s = %v, %v, want %v", tc.expr, got, err, tc.want)
+		}
+	}
+}
+
+// TestCompileErrors shows that what is wrong is told with its column before
+// anything is read.
+func TestCompileErrors(t *testing.T) {
+	for _, tc := range []struct {
+		expr   string
+		column int
+		reason string
+	}{
+		{``, 1, "empty"},
+		{`entry.tpe == "x"`, 7, `entry has no member "tpe"; it has at, correlationId, data`},
+		{`true && state.performnces.size() > 1`, 15, `state has no member "performnces"; it has at, count, performances, seq`},
+		{`prev.x == 1`, 6, `prev has no member "x"`},
+		{`has(entry.bogus)`, 0, `entry has no member "bogus"`},
+		{`foo == 1`, 1, `there is no "foo"; the variables are seq, at, entry, state and prev`},
+		{`seq`, 1, "it is a int"},
+		{`entry`, 1, "whole entry"},
+		{`entry.type == 3`, 12, "there is no operation"},
+		{`at == 250`, 4, "250.0"},
+		{`seq ==`, 7, "not CEL"},
+		{`seq == 1 &&& at`, 0, "not CEL"},
+		{"entry.type.matches('(')", 20, "pattern"},
+		{"\xff", 1, "UTF-8"},
+		{strings.Repeat("a", where.MaxExpression+1), where.MaxExpression + 1, "longer"},
+		{strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200), 0, ""},
+		{strings.Repeat("!", 3000) + "true", 0, ""},
+	} {
+		_, err := where.Compile(tc.expr, testSet(t))
+		x, ok := errors.AsType[*where.ExpressionError](err)
+		if !ok || !errors.Is(err, where.ErrExpression) {
+			if tc.reason != "" {
+				t.Errorf("Compile(%.80s): err = %v, want an ExpressionError", tc.expr, err)
+			}
+			continue
+		}
+		if tc.column != 0 && x.Column != tc.column || !strings.Contains(x.Reason, tc.reason) {
+			t.Errorf("Compile(%.80s): column %d, %s\nwant column %d, %s", tc.expr, x.Column, x.Reason, tc.column, tc.reason)
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("Compile(%.80s): the error is not one line: %v", tc.expr, err)
+		}
+	}
+}
+
+// TestNeeds shows what an expression says that it reads.
+func TestNeeds(t *testing.T) {
+	for _, tc := range []struct {
+		expr        string
+		state, prev bool
+	}{
+		{`entry.type == "x" && at > 3`, false, false},
+		{`state.seq == 1`, true, false},
+		{`prev.seq == 1`, true, true},
+		{`entry.payload.exists(k, state.seq == 1)`, true, false},
+		{`entry.payload.state == "x"`, false, false},
+		{`has(prev.count)`, true, true},
+	} {
+		p, err := where.Compile(tc.expr, testSet(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.NeedsState() != tc.state || p.NeedsPrev() != tc.prev {
+			t.Errorf("%s: needs state %v, prev %v, want %v, %v", tc.expr, p.NeedsState(), p.NeedsPrev(), tc.state, tc.prev)
+		}
+	}
+}
+
+// TestValue shows values of every kind.
+func TestValue(t *testing.T) {
+	in := input(t)
+	for _, tc := range []struct {
+		expr string
+		want any
+	}{
+		{`seq`, int64(2)},
+		{`at`, 250.0},
+		{`entry.type`, "tool_call"},
+		{`entry.payload.input.list`, []any{int64(1), "two", map[string]any{"x": int64(3)}}},
+		{`entry.payload.input.big`, uint64(18446744073709551615)},
+		{`entry.payload.input["null"]`, nil},
+		{`state.count`, map[string]any{"n": int64(2), "half": 1.0, "even": true, "list": []any{int64(2), "x", nil}}},
+		{`state.performances.map(p, p)`, []any{"p-2-1"}},
+		{`{1: "a"}`, map[string]any{"1": "a"}},
+		{`duration("1s")`, "1s"},
+		{`b"ab"`, "YWI="},
+		{`1.0/0.0`, "+Inf"},
+		{`type(1)`, "int"},
+		{`optional.none()`, nil},
+	} {
+		x, err := where.CompileValue(tc.expr, testSet(t))
+		if err != nil {
+			t.Errorf("CompileValue(%s): %v", tc.expr, err)
+			continue
+		}
+		got, ok, err := x.Value(context.Background(), in)
+		if err != nil || !ok {
+			t.Errorf("%s: %v, %v", tc.expr, ok, err)
+		} else if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.expr, diff)
+		}
+	}
+	x, err := where.CompileValue(`entry.payload.nothing`, testSet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok, err := x.Value(context.Background(), in); v != nil || ok || err != nil {
+		t.Errorf("a missing value: %v, %v, %v, want nothing", v, ok, err)
+	}
+	whole, err := where.CompileValue(`entry`, testSet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := whole.Value(context.Background(), in)
+	if m, ok := v.(map[string]any); err != nil || !ok || m["type"] != "tool_call" || m["seq"] != int64(2) {
+		t.Errorf("entry = %v, %v", v, err)
+	}
+}
+
+// TestKinds shows the members of entries that are not plain signals.
+func TestKinds(t *testing.T) {
+	worded := func(word, value string) []byte {
+		v, err := signal.ParseValue([]byte(`[` + word + `,` + value + `]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	define := &eventlog.Entry{Seq: 1, Kind: eventlog.KindDefine, Key: "k", Data: worded(`"choreography"`, `{"on":"x"}`)}
+	opened := &eventlog.Entry{Seq: 1, Kind: eventlog.KindSession, Data: worded(`"opened"`, `{"time":"wall"}`)}
+	broken := &eventlog.Entry{Seq: 1, Kind: eventlog.KindSignal, Data: []byte{0xc1}}
+	effect := &eventlog.Entry{Seq: 1, Kind: eventlog.KindEffect, Data: []byte{0x01}}
+	irregular := entryOf(t, 1, 0, `{"type":"x","payload":{"a":1},"extra":true}`)
+	flagged := entryOf(t, 1, 0, `{"id":"1","type":"tool_call","timestamp":1,"source":"s","payload":{"a":1}}`)
+	for _, tc := range []struct {
+		entry *eventlog.Entry
+		expr  string
+	}{
+		{define, `entry.kind == "define" && entry.define.choreography.on == "x" && entry.key == "k"`},
+		{define, `!has(entry.type) && !has(entry.payload) && !has(entry.data) && !has(entry.session)`},
+		{opened, `entry.session.opened.time == "wall" && !has(entry.define) && !has(entry.key)`},
+		{broken, `entry.data == "c1" && !has(entry.type)`},
+		{effect, `entry.data == "01" && entry.kind == "effect"`},
+		{irregular, `entry.type == "x" && entry.raw.extra && !has(entry.payload) && has(entry.problem)`},
+		{flagged, `entry.payload.a == 1 && entry.problem.contains("toolName") && !has(entry.raw)`},
+		{nil, `seq == 0 && at == 0.0 && !has(entry.seq) && !has(state.seq) && !has(prev.count)`},
+	} {
+		p, err := where.Compile(tc.expr, testSet(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Match(context.Background(), where.Input{Entry: tc.entry}); err != nil || !got {
+			t.Errorf("%s = %v, %v", tc.expr, got, err)
+		}
+	}
+}
+
+// TestFailures shows which errors stop a search, and that they name the entry.
+func TestFailures(t *testing.T) {
+	in := input(t)
+	for _, tc := range []struct{ expr, want string }{
+		{`entry.payload.toolName > 3`, "no such overload"},
+		{`seq / (seq - 2) == 1`, "division by zero"},
+		{`entry.payload.toolName`, "not true or false"},
+		{strings.NewReplacer("LIST", "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]", "LONG", strings.Repeat("x", 2000)).
+			Replace(`LIST.all(a, LIST.all(b, LIST.all(c, LIST.map(d, "LONG" + "y").size() > 0)))`), "costs too much"},
+	} {
+		p, err := where.Compile(tc.expr, testSet(t))
+		if err != nil {
+			t.Errorf("Compile(%.60s): %v", tc.expr, err)
+			continue
+		}
+		_, err = p.Match(context.Background(), in)
+		x, ok := errors.AsType[*where.EvalError](err)
+		if !ok || x.Seq != 2 || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%.60s: err = %v, want %q at entry 2", tc.expr, err, tc.want)
+		}
+	}
+
+	p, err := where.Compile(`[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, true)))`, testSet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.Match(ctx, in); !errors.Is(err, context.Canceled) {
+		t.Errorf("in an ended context: err = %v, want context.Canceled", err)
+	}
+}
+
+// TestOrder shows that going over an object's members always takes one order.
+func TestOrder(t *testing.T) {
+	x, err := where.CompileValue(`[entry.payload.map(k, k), state.count.map(k, k)]`, testSet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := input(t)
+	in.Entry = entryOf(t, 2, 0, `{"id":"s","type":"x","timestamp":1,"source":"s","payload":{"z":1,"a":2,"m":3,"b":4,"y":5}}`)
+	for range 20 {
+		got, _, err := x.Value(context.Background(), in)
+		want := []any{[]any{"z", "a", "m", "b", "y"}, []any{"even", "half", "list", "n"}}
+		if diff := cmp.Diff(any(want), got); err != nil || diff != "" {
+			t.Fatalf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// FuzzCompile shows that no text makes Compile or an evaluation panic.
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{
+		`entry.type == "error"`, `state.performances.size() > 3 && entry.kind == "signal"`, `prev.x`, `[1,2].all(x, x > seq)`,
+		`entry.payload.?a.b`, `has(entry.payload.a)`, `"a".matches("(a*)*b")`, `entry[`, `{"a": entry, 1: state}`, `type(entry)`, `.state.seq == 1`,
+		`sajou.Entry{seq: 1}`, `entry == prev`, `dyn(entry).x`, `timestamp("2026-01-01T00:00:00Z") < timestamp(1)`, `string(entry.timestamp)`,
+	} {
+		f.Add(s)
+	}
+	set := testSet(f)
+	in := input(f)
+	f.Fuzz(func(t *testing.T, expr string) {
+		x, err := where.CompileValue(expr, set)
+		if err != nil {
+			if !errors.Is(err, where.ErrExpression) {
+				t.Fatalf("CompileValue(%q): %v is no ErrExpression", expr, err)
+			}
+			return
+		}
+		for _, in := range []where.Input{in, {Entry: in.Entry}, {}} {
+			if _, _, err := x.Value(context.Background(), in); err != nil && strings.Contains(err.Error(), "internal error") {
+				t.Fatalf("%q: %v", expr, err)
+			}
+		}
+	})
+}
+
+// BenchmarkMatch measures expressions on one entry, without reading and
+// folding it.
+func BenchmarkMatch(b *testing.B) {
+	for _, expr := range []string{
+		`entry.type == "error"`,
+		`entry.payload.toolName == "search"`,
+		`state.performances.size() > 3 && entry.kind == "signal"`,
+		`state.performances.exists(p, state.performances[p].on == "x")`,
+	} {
+		b.Run(fmt.Sprintf("%.30s", expr), func(b *testing.B) {
+			p, err := where.Compile(expr, testSet(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			in := input(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Match(context.Background(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
