@@ -197,6 +197,7 @@ func (c Command) MarshalJSON() ([]byte, error) {
 	case CommandUpdate:
 		elapsed := milliseconds(c.Elapsed)
 		j.Progress, j.Elapsed = &c.Progress, &elapsed
+	default:
 	}
 	return json.Marshal(j)
 }

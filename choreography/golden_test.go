@@ -106,6 +106,7 @@ func spell(t *testing.T, c choreography.Command) string {
 		head += fmt.Sprintf(" %gms %s", c.Duration, c.Easing)
 	case choreography.CommandUpdate:
 		head += fmt.Sprintf(" %.6g after %v", c.Progress, c.Elapsed)
+	default:
 	}
 	return head
 }

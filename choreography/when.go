@@ -58,6 +58,7 @@ func compileClause(v signal.Value) clause {
 			any = append(any, c)
 		}
 		return clause{any}
+	default:
 	}
 	return clause{}
 }

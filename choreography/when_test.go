@@ -3,6 +3,7 @@ package choreography_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -114,6 +115,25 @@ func TestWhen(t *testing.T) {
 		{`{"signal.s":{"matches":"\\Five"}}`, false},
 		{`{"signal.s":{"matches":"f\\ive"}}`, true},
 		{`{"signal.s":{"matches":"(?<name>i)v"}}`, true},
+		{`{"signal.s":{"matches":"(?:i)v"}}`, true},
+		{`{"signal.s":{"matches":"(?<name>i)\\k<name>"}}`, false},
+		{`{"signal.s":{"matches":"f(?!x)"}}`, false},
+		{`{"signal.s":{"matches":"(i)\\1?"}}`, false},
+		{`{"signal.s":{"matches":"i\\b"}}`, false},
+		{`{"signal.s":{"matches":"i\\B"}}`, true},
+		{`{"signal.s":{"matches":"[\\b\\B]"}}`, false},
+		{`{"signal.s":{"matches":"[^\\0\\cA]"}}`, true},
+		{`{"signal.s":{"matches":"\\0|\\cJ"}}`, false},
+		{`{"signal.line":{"matches":"\\cJ"}}`, true},
+		{`{"signal.s":{"matches":"\\c1?|\\0123"}}`, false},
+		{`{"signal.s":{"matches":"\\xzz|\\uzzzz|five"}}`, true},
+		{`{"signal.emoji":{"matches":"\\ud83d"}}`, false},
+		{`{"signal.s":{"matches":"[^\\S]"}}`, false},
+		{`{"signal.s":{"matches":"five\\"}}`, false},
+		{`{"signal.s":{"matches":"^\\w{4}$"}}`, true},
+		{`{"signal.s":{"matches":"(x{500}){2}{2}|five"}}`, false},
+		{`{"signal.s":{"matches":"` + strings.Repeat("x{1000}", 30) + `|five"}}`, false},
+		{`{"signal.s":{"matches":"` + strings.Repeat("x", 5000) + `|five"}}`, false},
 		{`{"signal.s":{"matches":"(?i)FIVE"}}`, false},
 		{`{"signal.s":{"matches":"[[:alpha:]]"}}`, false},
 	}
