@@ -231,8 +231,9 @@ var (
 
 func (o *object) whole() traits.Mapper {
 	if o.all == nil {
-		all := make(map[ref.Val]ref.Val, o.members.size())
-		for _, name := range o.members.names() {
+		names := o.members.names()
+		all := make(map[ref.Val]ref.Val, len(names))
+		for _, name := range names {
 			if v, ok := o.members.member(name); ok {
 				all[types.String(name)] = v
 			}
