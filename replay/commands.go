@@ -154,9 +154,10 @@ func (r *Replay) timeOf(ctx context.Context, m Moment) (time.Duration, error) {
 
 // commandMoments folds f on, which stands at m whose entry is at base, and
 // calls visit at every moment that has commands, updates aside, until visit
-// returns false or nothing is left. It reports whether visit did.
+// returns false, which it reports, or nothing is left up to the entry after
+// last.
 func (r *Replay) commandMoments(
-	ctx context.Context, f *projection.Fold, m Moment, base time.Duration,
+	ctx context.Context, f *projection.Fold, m Moment, base time.Duration, last eventlog.Seq,
 	saw func(*projection.Fold), visit func(Moment) bool,
 ) (stopped bool, err error) {
 	ps := performers(f)
@@ -191,6 +192,9 @@ func (r *Replay) commandMoments(
 			}
 			if !drain(e.At) {
 				return true, nil
+			}
+			if e.Seq > last {
+				return false, nil
 			}
 			n = 0
 			if err := f.Apply(&e); err != nil {

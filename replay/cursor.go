@@ -157,7 +157,7 @@ func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
 	}
 	from := c.pos
 	var found *Moment
-	_, err := c.r.commandMoments(ctx, c.fold, c.pos, c.base, c.saw, func(m Moment) bool {
+	_, err := c.r.commandMoments(ctx, c.fold, c.pos, c.base, c.r.src.Head().Seq, c.saw, func(m Moment) bool {
 		found = &m
 		return false
 	})
@@ -179,11 +179,7 @@ func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
 
 // commandBefore looks through one interval after the other, the last first.
 func (c *Cursor) commandBefore(ctx context.Context) error {
-	for end, seq := c.pos, c.pos.Seq; ; {
-		from := chunkStart(seq)
-		if seq == c.pos.Seq && c.pos.Offset > 0 && seq%reach == 0 {
-			from = seq // between this entry and the position may be enough
-		}
+	for end, from := c.pos, chunkStart(c.pos.Seq); ; from = chunkStart(from) {
 		start := Moment{Seq: from}
 		base, err := c.r.atOf(ctx, from)
 		if err != nil {
@@ -195,7 +191,7 @@ func (c *Cursor) commandBefore(ctx context.Context) error {
 		}
 		f.Advance(base)
 		var found *Moment
-		_, err = c.r.commandMoments(ctx, f, start, base, c.saw, func(m Moment) bool {
+		_, err = c.r.commandMoments(ctx, f, start, base, end.Seq, c.saw, func(m Moment) bool {
 			if m.Compare(c.pos) >= 0 || m.Compare(end) > 0 {
 				return false
 			}
@@ -211,6 +207,6 @@ func (c *Cursor) commandBefore(ctx context.Context) error {
 		if from == 0 {
 			return noAddress(c.pos.String(), "no command comes before it")
 		}
-		end, seq = start, from
+		end = start
 	}
 }

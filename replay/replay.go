@@ -34,7 +34,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -76,41 +75,22 @@ type Snapshots interface {
 	Nearest(ctx context.Context, seq eventlog.Seq) (projection.Image, bool, error)
 }
 
-// Stored returns the images of src's session in store that fit set and the
-// hashes of src.
+// Stored returns the images of src's session in store that are of set.
+// Whether an image is of src's chain the [Replay] finds out by itself.
 func Stored(store *snapshot.Store, src Source, set projection.Set) Snapshots {
-	return stored{store, src, set}
+	return stored{store, src.Name(), set}
 }
 
 type stored struct {
-	store *snapshot.Store
-	src   Source
-	set   projection.Set
+	store   *snapshot.Store
+	session string
+	set     projection.Set
 }
 
-func (s stored) Nearest(ctx context.Context, seq eventlog.Seq) (projection.Image, bool, error) {
-	var failed error
-	img, ok, err := s.store.Nearest(s.src.Name(), seq, s.set, func(head eventlog.Head) bool {
-		if failed != nil {
-			return false
-		}
-		var hash eventlog.Hash
-		hash, failed = hashAt(ctx, s.src, head.Seq)
-		return failed == nil && hash == head.Hash
-	})
-	return img, ok, errors.Join(err, failed)
-}
-
-// hashAt returns the log's hash at a Seq, the zero Hash when it has no such entry.
-func hashAt(ctx context.Context, src Source, seq eventlog.Seq) (eventlog.Hash, error) {
-	if seq == 0 {
-		return src.Genesis(), nil
-	}
-	e, ok, err := entryAt(ctx, src, seq)
-	if !ok || err != nil {
-		return eventlog.Hash{}, err
-	}
-	return e.Hash, nil
+func (s stored) Nearest(_ context.Context, seq eventlog.Seq) (projection.Image, bool, error) {
+	// The fold has to read the log from the image on in any case, and sees
+	// there whether it fits; asking the log here would read it twice.
+	return s.store.Nearest(s.session, seq, s.set, func(eventlog.Head) bool { return true })
 }
 
 // entryAt returns one entry, or false beyond the end.
@@ -213,12 +193,9 @@ func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection
 		if !ok || img.Head.Seq <= have || img.Head.Seq > limit {
 			break
 		}
-		f, err := r.restore(ctx, img)
-		if err != nil {
-			return nil, err
-		}
-		if f != nil {
-			return f, r.foldOn(ctx, f, seq, saw)
+		f, err := r.foldFrom(ctx, img, seq, saw)
+		if err != nil || f != nil {
+			return f, err
 		}
 		limit = img.Head.Seq - 1
 	}
@@ -228,22 +205,50 @@ func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection
 	return start, r.foldOn(ctx, start, seq, saw)
 }
 
-// restore returns the fold of img, or nil when img does not fit the log or the
-// projections.
-func (r *Replay) restore(ctx context.Context, img projection.Image) (*projection.Fold, error) {
-	e, ok, err := entryAt(ctx, r.src, img.Head.Seq)
-	if err != nil {
-		return nil, fmt.Errorf("replay: read entry %d: %w", img.Head.Seq, err)
+// foldFrom is foldTo from img, or nil when img does not fit the log or the
+// projections. One reading does both, for opening one costs as much as folding
+// hundreds of entries.
+func (r *Replay) foldFrom(ctx context.Context, img projection.Image, seq eventlog.Seq, saw func(*projection.Fold)) (*projection.Fold, error) {
+	var f *projection.Fold
+	for e, err := range r.src.Entries(ctx, img.Head.Seq) {
+		if err != nil {
+			return nil, fmt.Errorf("replay: read from entry %d: %w", img.Head.Seq, err)
+		}
+		if f == nil {
+			// An image of a later time than its entry's would be a state too
+			// far on.
+			if e.Head() != img.Head || e.At != img.At {
+				return nil, nil
+			}
+			if f, err = projection.RestoreFold(r.set, img); err != nil {
+				return nil, nil //nolint:nilerr // an image that cannot be restored is passed over
+			}
+		} else if err := r.apply(f, &e, saw); err != nil {
+			return nil, err
+		}
+		if e.Seq >= seq {
+			return f, nil
+		}
 	}
-	// An image of a later time than its entry's would be a state too far on.
-	if !ok || e.Head() != img.Head || e.At != img.At {
-		return nil, nil
+	return nil, r.ended(ctx, img.Head.Seq, seq)
+}
+
+func (r *Replay) apply(f *projection.Fold, e *eventlog.Entry, saw func(*projection.Fold)) error {
+	if err := f.Apply(e); err != nil {
+		return fmt.Errorf("replay: %w", err)
 	}
-	f, err := projection.RestoreFold(r.set, img)
-	if err != nil {
-		return nil, nil //nolint:nilerr // an image that cannot be restored is passed over
+	if saw != nil {
+		saw(f)
 	}
-	return f, nil
+	return nil
+}
+
+// ended is the error of a source that has fewer entries than its Head says.
+func (r *Replay) ended(ctx context.Context, after, want eventlog.Seq) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("replay: the entries of %s end after %d, before %d", r.src.Name(), after, want)
 }
 
 func (r *Replay) foldOn(ctx context.Context, f *projection.Fold, to eventlog.Seq, saw func(*projection.Fold)) error {
@@ -254,18 +259,12 @@ func (r *Replay) foldOn(ctx context.Context, f *projection.Fold, to eventlog.Seq
 		if err != nil {
 			return fmt.Errorf("replay: read after entry %d: %w", f.Head().Seq, err)
 		}
-		if err := f.Apply(&e); err != nil {
-			return fmt.Errorf("replay: %w", err)
-		}
-		if saw != nil {
-			saw(f)
+		if err := r.apply(f, &e, saw); err != nil {
+			return err
 		}
 		if e.Seq >= to {
 			return nil
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fmt.Errorf("replay: %s ends at entry %d, before %d", r.src.Name(), f.Head().Seq, to)
+	return r.ended(ctx, f.Head().Seq, to)
 }

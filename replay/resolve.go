@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// PerformanceStarts is what a state may have besides: where performances
-// began. It is asked right after the entry that created the performance.
-type PerformanceStarts interface {
-	// PerformanceStart returns the session time at which the performance with
-	// that id begins, or false when there is none.
-	PerformanceStart(id string) (time.Duration, bool)
+// Choreographer is a state that knows the session's performances; without one
+// among the projections no address of a performance resolves.
+type Choreographer interface {
+	Scheduler() *choreography.Scheduler
 }
 
 // Resolve returns the moment that a is in this session. The error is an
@@ -212,22 +211,26 @@ func (r *Replay) findPerformance(ctx context.Context, a Address) (Moment, error)
 	if err := r.checkSeq(m); err != nil {
 		return Moment{}, noAddress(a.text, "the last entry of %s is %d", r.src.Name(), r.src.Head().Seq)
 	}
-	f, err := r.foldTo(ctx, m.Seq, nil, nil)
+	// Up to the entry before, and then the entry: an image of right there may
+	// be of the end of the instant, when a short performance is over.
+	f, err := r.foldTo(ctx, m.Seq-1, nil, nil)
 	if err != nil {
 		return Moment{}, err
 	}
-	base, known := f.At(), false
+	if err := r.foldOn(ctx, f, m.Seq, nil); err != nil {
+		return Moment{}, err
+	}
+	known := false
 	for _, st := range f.States() {
-		s, ok := st.(PerformanceStarts)
+		s, ok := st.(Choreographer)
 		if !ok {
 			continue
 		}
 		known = true
-		if at, ok := s.PerformanceStart(a.name); ok {
-			if at <= base {
-				return m, nil
+		for p := range s.Scheduler().Performances() {
+			if p.ID() == a.name {
+				return m, nil // it begins when its signal comes
 			}
-			return r.MomentAt(ctx, at)
 		}
 	}
 	if !known {

@@ -150,8 +150,5 @@ func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, 
 			return nil
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fmt.Errorf("replay: %s ends before entry %d", r.src.Name(), to)
+	return r.ended(ctx, from, to)
 }

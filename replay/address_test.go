@@ -1,0 +1,255 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+func TestResolve(t *testing.T) {
+	s := song()
+	s.origin = time.Date(2026, 11, 21, 14, 2, 5, 0, time.UTC)
+	s.entries[1].Hash = eventlog.Hash{0x9f, 0x3a, 0xb2, 0xc1}
+	s.entries[2].Hash = eventlog.Hash{0x9f, 0x3a, 0xb2, 0xd1}
+	r := replay.Open(s, toys, nil)
+	for _, tt := range []struct{ address, want string }{
+		{"0", "0"},
+		{"3", "3"},
+		{"007", "none: last entry of tape is 4"},
+		{"18446744073709551615", "none: last entry"},
+		{"18446744073709551616", "syntax: not a sequence number"},
+		{"end", "4"},
+		{"end-4", "0"},
+		{"end-5", "none: only 4 entries"},
+		{"end-", "syntax: not a sequence number"},
+		{"end+1s", "4+1s"},
+		{"end-1+5ms", "3+5ms"},
+		{"1+20ms", "1+20ms"},
+		{"1+21ms", "none: up to 20ms"},
+		{"1+0s", "1"},
+		{"0+100ms", "0+100ms"},
+		{"1+", "syntax: duration"},
+		{"1+5", "syntax: duration"},
+		{"1+-5ms", "syntax: duration"},
+		{"1+5ms+5ms", "syntax: sequence number"},
+		{"4+9223372036.8s", "none: ends before"},
+		{"#9f3ab2c1", "2"},
+		{"#9F3AB2C", "2"},
+		{"#9f3ab2d1+1ms", "3+1ms"},
+		{"#9f3ab2", "none: it could be 2 (#9f3ab2c100000000), 3 (#9f3ab2d100000000)"},
+		{"#9f3ab2ff", "none: no entry"},
+		{"#abcdef01", "0"},
+		{"#9f3", "syntax: 4 to 64"},
+		{"#9f3g", "syntax: 4 to 64"},
+		{"#" + strings.Repeat("0", 65), "syntax: 4 to 64"},
+		{"t:0s", "0"},
+		{"t:99ms", "0+99ms"},
+		{"t:100ms", "1"},
+		{"t:120ms", "3"},
+		{"t:0.5s", "4"},
+		{"t:1.5s", "4+1s"},
+		{"t:120ms+5ms", "3+5ms"},
+		{"t:-1s", "syntax: want t:1.5s"},
+		{"t:", "syntax: want t:1.5s"},
+		{"t:14:02:05", "0"},
+		{"t:14:02:05.11", "1+10ms"},
+		{"t:14:03", "4+54.5s"},
+		{"t:14:02:04", "4+23h59m58.5s"}, // of the next day
+		{"t:25:00:00", "syntax: want t:1.5s"},
+		{"t:2026-11-21T14:02:05Z", "0"},
+		{"t:2026-11-21T14:02:05.12Z+1ms", "3+1ms"},
+		{"t:2026-11-21T16:02:05.1+02:00", "1"},
+		{"t:2026-11-21T16:02:05.1+02:00+5ms", "1+5ms"},
+		{"t:2026-11-21T14:02:04Z", "none: began at 2026-11-21T14:02:05Z"},
+		{"perf:p-2-1", "none: no projection here knows"},
+		{"perf:p-9-1", "none: last entry"},
+		{"perf:p-0-1", "syntax: id of a performance"},
+		{"perf:p-1", "syntax: id of a performance"},
+		{"perf:1-1", "syntax: id of a performance"},
+		{"@release", "none: by a bookmark yet"},
+		{"beat:salary#1", "none: by a beat yet"},
+		{"@", "syntax: want a number"},
+		{"beat:", "syntax: want a number"},
+		{"", "syntax: want a number"},
+		{"start", "syntax: want a number"},
+		{"+5ms", "syntax: want a number"},
+		{"-1", "syntax: want a number"},
+		{strings.Repeat("9", 300), "syntax: more than 256"},
+	} {
+		got, message := resolve(r, tt.address)
+		if want, rest, isError := strings.Cut(tt.want, ": "); got != want || isError && !strings.Contains(message, rest) {
+			t.Errorf("%q = %s %s, want %s", tt.address, got, message, tt.want)
+		}
+	}
+	s.origin = time.Time{}
+	if got, message := resolve(r, "t:14:02"); got != "none" || !strings.Contains(message, "no wall clock") {
+		t.Errorf("without an origin: %s %s", got, message)
+	}
+}
+
+// resolve returns the moment, or the class of the error and its text.
+func resolve(r *replay.Replay, address string) (got, message string) {
+	a, err := replay.ParseAddress(address)
+	if err == nil {
+		if a.String() != address {
+			return a.String(), "is what String returned"
+		}
+		var m replay.Moment
+		if m, err = r.Resolve(context.Background(), a); err == nil {
+			return m.String(), ""
+		}
+	}
+	var detail *replay.AddressError
+	if !errors.As(err, &detail) {
+		return "other", err.Error()
+	}
+	if errors.Is(err, replay.ErrSyntax) {
+		return "syntax", err.Error()
+	}
+	return "none", err.Error()
+}
+
+func TestResolveAmbiguous(t *testing.T) {
+	s := &tape{}
+	for range 20 {
+		s.add(ms)
+		s.entries[len(s.entries)-1].Hash = eventlog.Hash{0x77, 0x77, byte(len(s.entries))}
+	}
+	got, message := resolve(replay.Open(s, toys, nil), "#7777")
+	if got != "none" || strings.Count(message, "#") != 9 || !strings.HasSuffix(message, "…") {
+		t.Errorf("%s %s", got, message)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	r := replay.Open(song(), toys, nil)
+	for _, tt := range []struct{ text, want string }{
+		{"1..3", "1 3"},
+		{"1+5ms..end", "1+5ms 4"},
+		{"2..", "2 4"},
+		{"..2", "0 2"},
+		{"..", "0 4"},
+		{"3", "3 3"},
+		{"t:0.1s..t:120ms", "1 3"},
+		{"3..1", "syntax"},
+		{"end..1", "syntax"},
+		{"1...3", "syntax"},
+		{"1..3..4", "syntax"},
+		{"x..2", "syntax"},
+		{"", "syntax"},
+		{"1..9", "none"},
+		{"9..", "none"},
+	} {
+		rg, err := replay.ParseRange(tt.text)
+		var from, to replay.Moment
+		if err == nil {
+			from, to, err = r.ResolveRange(context.Background(), rg)
+		}
+		got := from.String() + " " + to.String()
+		switch {
+		case errors.Is(err, replay.ErrSyntax):
+			got = "syntax"
+		case errors.Is(err, replay.ErrNoAddress):
+			got = "none"
+		}
+		if got != tt.want {
+			t.Errorf("%q = %s, %v, want %s", tt.text, got, err, tt.want)
+		}
+	}
+}
+
+// choreographer is a state around a real scheduler.
+type choreographer struct{ s *choreography.Scheduler }
+
+func (c *choreographer) Apply(e *eventlog.Entry) {
+	sig, err := signal.Parse(e.Data)
+	if err == nil {
+		c.s.Signal(uint64(e.Seq), sig)
+	}
+}
+func (c *choreographer) Advance(at time.Duration)           { c.s.Advance(at) }
+func (c *choreographer) Append(dst []byte) []byte           { return c.s.AppendState(dst) }
+func (c *choreographer) View() any                          { return nil }
+func (c *choreographer) Scheduler() *choreography.Scheduler { return c.s }
+
+func TestResolvePerformance(t *testing.T) {
+	defs, diags := choreography.Parse("t.json", []byte(`[{"on": "error", "steps": [{"action": "flash", "entity": "x"}]}]`))
+	if len(defs) != 1 {
+		t.Fatal(diags)
+	}
+	newState := func() projection.State {
+		s := choreography.NewScheduler()
+		s.Define(defs[0])
+		return &choreographer{s}
+	}
+	set := projection.Set{{
+		Name: "choreographer", Version: 1, New: newState,
+		Restore: func(b []byte) (projection.State, error) {
+			s, err := choreography.RestoreScheduler(b)
+			return &choreographer{s}, err
+		},
+	}}
+	s := &tape{}
+	for n, typ := range []string{"thinking", "error"} {
+		payload := `{"agentId": "a", "content": "c"}`
+		if typ == "error" {
+			payload = `{"agentId": "a", "code": "E", "message": "m", "severity": "error"}`
+		}
+		s.add(10*ms, fmt.Appendf(nil, `{"id": "%d", "type": %q, "timestamp": 1, "source": "s", "payload": %s}`, n, typ, payload)...)
+	}
+	r := replay.Open(s, set, nil)
+	for _, tt := range []struct{ address, want string }{
+		{"perf:p-2-1", "2"},
+		{"perf:p-2-1+3ms", "2+3ms"},
+		{"perf:p-2-2", "none"},
+		{"perf:p-1-1", "none"},
+	} {
+		if got, message := resolve(r, tt.address); got != tt.want {
+			t.Errorf("%q = %s %s, want %s", tt.address, got, message, tt.want)
+		}
+	}
+}
+
+// What parses resolves or is refused without a panic, and a resolved moment
+// written down resolves to itself.
+func FuzzAddress(f *testing.F) {
+	for _, s := range []string{"812", "end-10", "1+350ms", "#abcd", "t:1.5s", "t:14:02:05.5", "t:2026-11-21T14:02:05+02:00", "perf:p-1-1", "@a", "beat:b#1", "1..end"} {
+		f.Add(s)
+	}
+	tape := song()
+	tape.origin = time.Date(2026, 11, 21, 14, 2, 5, 0, time.UTC)
+	r := replay.Open(tape, toys, nil)
+	f.Fuzz(func(t *testing.T, s string) {
+		if rg, err := replay.ParseRange(s); err == nil {
+			_, _, err = r.ResolveRange(t.Context(), rg)
+			if err != nil && !errors.Is(err, replay.ErrNoAddress) && !errors.Is(err, replay.ErrSyntax) {
+				t.Errorf("range %q: %v", s, err)
+			}
+		} else if !errors.Is(err, replay.ErrSyntax) {
+			t.Errorf("range %q: %v", s, err)
+		}
+		a, err := replay.ParseAddress(s)
+		if err != nil {
+			return
+		}
+		m, err := r.Resolve(t.Context(), a)
+		if err != nil {
+			if !errors.Is(err, replay.ErrNoAddress) {
+				t.Errorf("%q: %v", s, err)
+			}
+			return
+		}
+		if got, message := resolve(r, m.String()); got != m.String() {
+			t.Errorf("%q is %v, and that is %s %s", s, m, got, message)
+		}
+	})
+}
