@@ -73,8 +73,13 @@ func translatePattern(js string) (string, error) {
 			if err != nil {
 				return "", err
 			}
+			if e := js[i : i+n]; !inClass && (e == `\b` || e == `\B`) && quantified(js[i+n:]) {
+				return "", errRepeatedAssertion
+			}
 			i += n
 			continue
+		case (c == '^' || c == '$') && !inClass && quantified(js[i+1:]):
+			return "", errRepeatedAssertion
 		case inClass && c == '[':
 			out.WriteString(`\[`) // no [:alpha:] in JavaScript
 		case inClass && c == ']':
@@ -112,6 +117,19 @@ func translatePattern(js string) (string, error) {
 		i++
 	}
 	return out.String(), nil
+}
+
+var errRepeatedAssertion = errors.New("JavaScript cannot repeat an assertion")
+
+// quantified reports whether s begins with a quantifier.
+func quantified(s string) bool {
+	if s == "" || s[0] != '{' {
+		return s != "" && strings.IndexByte("*+?", s[0]) >= 0
+	}
+	inner, _, closed := strings.Cut(s[1:], "}")
+	least, most, _ := strings.Cut(inner, ",")
+	digits := func(s string) bool { return strings.Trim(s, "0123456789") == "" }
+	return closed && least != "" && digits(least) && digits(most)
 }
 
 // checkGroup refuses the groups that only one of the two languages has.
