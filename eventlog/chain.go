@@ -16,10 +16,17 @@ func Genesis(name string) Hash {
 // entry n: its length as a uvarint and its body.
 func Link(prev Hash, stored []byte) Hash {
 	// One run of bytes through Sum256 is faster than two writes to a digest,
-	// and bodies are short.
-	buf := make([]byte, 0, 512)
-	buf = append(buf, prev[:]...)
-	return sha256.Sum256(append(buf, stored...))
+	// as long as the copy is short and needs no allocation.
+	var buf [1024]byte
+	if len(stored) <= len(buf)-HashSize {
+		n := copy(buf[:], prev[:])
+		n += copy(buf[n:], stored)
+		return sha256.Sum256(buf[:n])
+	}
+	d := sha256.New()
+	d.Write(prev[:])
+	d.Write(stored)
+	return Hash(d.Sum(nil))
 }
 
 // linkInPlace is [Link] over bytes that stand in a batch right behind the

@@ -28,19 +28,21 @@ func (v *verifier) diagnose(ctx context.Context, at Head, b sealed, i int, store
 		return origin.fault(seq, v.name), nil
 	}
 	// Entries taken out of a batch leave it shorter than its count says, or
-	// leave a gap before the next batch.
-	rest, links := b, i+1
-	for links < b.count {
-		if _, _, _, err := rest.link(); err != nil {
+	// leave a gap before the next batch; what is left in it still holds together.
+	rest, links, holds := b, i+1, true
+	for links < b.count && holds {
+		next, _, h, err := rest.link()
+		if err != nil {
 			break
 		}
+		holds = links > i+1 || Link(hash, next) == *h
 		links++
 	}
 	after, ok, err := v.nextKey(b.first)
 	if err != nil {
 		return nil, err
 	}
-	if links < b.count && len(rest.rest) == 0 || ok && after > b.first+Seq(links) {
+	if holds && len(rest.rest) == 0 && (links < b.count || ok && after > b.first+Seq(links)) {
 		return &Fault{seq, FaultMissing, "the entry at its place belongs behind one that is gone"}, nil
 	}
 	return &Fault{seq, FaultAltered, "its bytes do not give its hash"}, nil
@@ -55,7 +57,8 @@ func (v *verifier) misplaced(ctx context.Context, seq Seq, b sealed) (*Fault, er
 		if err != nil {
 			return nil, err
 		}
-		if origin != nil {
+		// If the entry belongs here, only the Seq in the header is wrong.
+		if origin != nil && (origin.session != v.name || origin.head.Seq+1 != seq) {
 			return origin.fault(seq, v.name), nil
 		}
 	}

@@ -42,7 +42,7 @@ func within(t *testing.T, what string, f func()) {
 // faults decides which operations on a disk fail.
 type faults struct {
 	vfs.FS
-	count atomic.Int64                          // write operations seen
+	count atomic.Int64                                  // write operations seen
 	rule  atomic.Pointer[func(int64, errorfs.Op) error] // nil: all is well
 }
 
@@ -192,25 +192,36 @@ func scenario(t *testing.T, disk *faults, mem vfs.FS, where string, rounds, larg
 // operations after it succeed again, or with all that come after it.
 func TestEveryWriteFails(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	const rounds, large = 12, 120 << 10
+	const rounds, large = 9, 90 << 10
 	disk := newFaults(vfs.NewMem())
 	scenario(t, disk, disk, "no fault", rounds, large)
 	total := disk.count.Load()
 	if total < 60 {
 		t.Fatalf("the workload has only %d write operations", total)
 	}
-	for _, sticky := range []bool{false, true} {
+	t.Run("each", func(t *testing.T) {
 		for at := int64(1); at <= total; at++ {
-			mem := vfs.NewMem()
-			disk := newFaults(mem)
-			disk.set(func(n int64, _ errorfs.Op) error {
-				if n == at || sticky && n > at {
-					return errDisk
-				}
-				return nil
-			})
-			scenario(t, disk, mem, fmt.Sprintf("operation %d of %d fails, sticky %v", at, total, sticky), rounds, large)
+			for _, sticky := range []bool{false, true} {
+				where := fmt.Sprintf("operation %d of %d fails, sticky %v", at, total, sticky)
+				t.Run(where, func(t *testing.T) {
+					t.Parallel()
+					mem := vfs.NewMem()
+					disk := newFaults(mem)
+					disk.set(failAt(at, sticky))
+					scenario(t, disk, mem, where, rounds, large)
+				})
+			}
 		}
+	})
+}
+
+// failAt fails the operation of that number, and with sticky all after it.
+func failAt(at int64, sticky bool) func(int64, errorfs.Op) error {
+	return func(n int64, _ errorfs.Op) error {
+		if n == at || sticky && n > at {
+			return errDisk
+		}
+		return nil
 	}
 }
 
@@ -233,12 +244,7 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 		for _, sticky := range []bool{false, true} {
 			mem := left.CrashClone(vfs.CrashCloneCfg{})
 			disk := newFaults(mem)
-			disk.set(func(n int64, _ errorfs.Op) error {
-				if n == at || sticky && n > at {
-					return errDisk
-				}
-				return nil
-			})
+			disk.set(failAt(at, sticky))
 			where := fmt.Sprintf("operation %d fails, sticky %v", at, sticky)
 			reached := true
 			within(t, where, func() {
@@ -270,11 +276,11 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 	}
 }
 
-// The disk is full after so many bytes were written, for each kind of file.
+// The disk is full after so many writes, for each kind of file.
 func TestDiskFull(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, suffix := range []string{"", ".log", ".sst", "MANIFEST"} {
-		for at := int64(1); at < 80; at += 7 {
+		for at := int64(1); at < 60; at += 7 {
 			mem := vfs.NewMem()
 			disk := newFaults(mem)
 			var hits atomic.Int64
@@ -289,7 +295,7 @@ func TestDiskFull(t *testing.T) {
 				}
 				return fmt.Errorf("write %s: %w", op.Path, syscall.ENOSPC)
 			})
-			scenario(t, disk, mem, fmt.Sprintf("disk full after %d writes to *%s", at, suffix), 24, 700<<10)
+			scenario(t, disk, mem, fmt.Sprintf("disk full after %d writes to *%s", at, suffix), 10, 300<<10)
 		}
 	}
 }

@@ -326,7 +326,7 @@ func (l *Log) pebbleOptions() *pebble.Options {
 		// flushing fails the log is failed long before these are reached.
 		MemTableStopWritesThreshold: 16,
 		L0StopWritesThreshold:       1 << 10,
-		CacheSize:                   32 << 20,
+		CacheSize:                   8 << 20,
 		Logger:                      &storeLogger{log: l},
 		LoggerAndTracer:             nil,
 		EventListener: &pebble.EventListener{
@@ -375,6 +375,12 @@ func (l *Log) checkFormat() error {
 		return nil
 	}
 	if err := l.db.Set(keyFormat, []byte{formatVersion}, pebble.Sync); err != nil {
+		return fmt.Errorf("eventlog: write format: %w", err)
+	}
+	// Pebble begins the first write-ahead log of a new store in its oldest
+	// format, which cannot tell rot in the middle from a torn end. The next
+	// one can.
+	if err := l.db.Flush(); err != nil {
 		return fmt.Errorf("eventlog: write format: %w", err)
 	}
 	if err := l.firstFailure(); err != nil {

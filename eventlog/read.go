@@ -109,7 +109,6 @@ func (s *Session) entries(ctx context.Context, next Seq, yield func(Entry, error
 			yield(Entry{}, &EntryError{next, "read", err})
 			return next, false
 		}
-		b.rest = mem.copy(b.rest)
 		for i := range b.count {
 			seq := b.first + Seq(i)
 			_, body, hash, err := b.link()
@@ -124,7 +123,7 @@ func (s *Session) entries(ctx context.Context, next Seq, yield func(Entry, error
 				continue
 			}
 			e := Entry{Seq: seq, Hash: *hash}
-			if err := decodeBody(&e, body); err != nil {
+			if err := decodeBody(&e, mem.copy(body)); err != nil {
 				yield(Entry{}, &EntryError{seq, "decode", err})
 				return seq, false
 			}
@@ -163,7 +162,11 @@ func (l *Log) batches(ctx context.Context, number uint32, seq Seq) (*pebble.Iter
 		return nil, err
 	}
 	// The batch that holds seq is the last one that begins at or before it.
-	if !it.SeekLT(batchKey(nil, number, seq+1)) {
+	it.SeekLT(batchKey(nil, number, seq+1))
+	for it.Valid() && len(it.Key()) != batchKeySize {
+		it.Prev() // no batch; whoever reads past it will meet it
+	}
+	if !it.Valid() && it.Error() == nil {
 		it.First()
 	}
 	if err := it.Error(); err != nil {
@@ -188,21 +191,26 @@ func openBatchAt(key, value []byte) (sealed, error) {
 	return b, nil
 }
 
-// arena copies batches into memory that is written once, so that entries can
-// point into it and stay valid. Small batches share a block: one allocation
-// an entry would be most of the cost of reading it.
+// arena copies bodies into memory that is written once, so that entries can
+// point into it and stay valid. Bodies share blocks: one allocation an entry
+// would be most of the cost of reading it. The first block is small, for those
+// who read one entry and stop.
 type arena struct {
 	block []byte
 }
 
-const arenaBlock = 64 << 10
+const (
+	firstArenaBlock = 2 << 10
+	maxArenaBlock   = 64 << 10
+)
 
 func (a *arena) copy(b []byte) []byte {
-	if len(b) >= arenaBlock/4 {
-		return append([]byte(nil), b...)
-	}
 	if len(a.block)+len(b) > cap(a.block) {
-		a.block = make([]byte, 0, arenaBlock)
+		size := min(max(2*cap(a.block), firstArenaBlock), maxArenaBlock)
+		if len(b) >= size/4 {
+			return append([]byte(nil), b...)
+		}
+		a.block = make([]byte, 0, size)
 	}
 	start := len(a.block)
 	a.block = append(a.block, b...)

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -250,7 +251,7 @@ func (w *walk) stretch(ctx context.Context, s stretch) error {
 		}
 		seq, ok := keySeq(w.it.Key())
 		if !ok {
-			w.v.found(&Fault{w.at.Seq + 1, FaultTrailing, fmt.Sprintf("key %x is not a batch's", w.it.Key())})
+			w.v.found(&Fault{max(w.at.Seq, 1), FaultTrailing, fmt.Sprintf("key %x is not a batch's", w.it.Key())})
 			return nil
 		}
 		if seq >= s.to && s.to != endless {
@@ -285,7 +286,7 @@ func (w *walk) stretch(ctx context.Context, s stretch) error {
 // over the link before it. False means that the link cannot be read; the
 // worker that owns it says so.
 func (w *walk) seekStart(from Seq) bool {
-	if !w.it.SeekLT(batchKey(nil, w.v.number, from)) {
+	if from <= 1 || !w.it.SeekLT(batchKey(nil, w.v.number, from)) {
 		w.it.First()
 		return w.it.Error() == nil || w.unreadable()
 	}
@@ -312,15 +313,16 @@ func (w *walk) unreadable() bool {
 // batch verifies the links of one batch.
 func (w *walk) batch(ctx context.Context, seq Seq, value []byte) (*Fault, error) {
 	next := w.at.Seq + 1
+	if seq == 0 {
+		return &Fault{1, FaultTrailing, "a value stands before the first entry"}, nil
+	}
 	if seq > next {
 		return &Fault{next, FaultMissing, fmt.Sprintf("after entry %d comes entry %d", w.at.Seq, seq)}, nil
 	}
 	b, err := openBatch(value)
 	switch {
-	case errors.Is(err, ErrVersion) && len(value) > 0 && value[0] > batchVersion:
-		return &Fault{seq, FaultAltered, err.Error()}, nil
 	case err != nil:
-		return w.notABatch(seq, err), nil
+		return w.notABatch(seq, value, err), nil
 	case b.first != seq:
 		return w.v.misplaced(ctx, seq, b)
 	case seq < next:
@@ -356,10 +358,15 @@ func (w *walk) batch(ctx context.Context, seq Seq, value []byte) (*Fault, error)
 	return nil, nil
 }
 
-// notABatch judges a value that has no batch's header.
-func (w *walk) notABatch(seq Seq, err error) *Fault {
+// notABatch judges a value that has no batch's header. In the middle of the
+// log it is one that was changed; behind the last entry, something that never
+// was a batch, unless it still claims to begin with the entry of its place.
+func (w *walk) notABatch(seq Seq, value []byte, err error) *Fault {
 	if seq == w.at.Seq+1 && seq > 1 && seq >= w.v.total {
-		return &Fault{w.at.Seq, FaultTrailing, fmt.Sprintf("behind it, at the place of entry %d, stands what is not a batch: %v", seq, err)}
+		claimed, n := binary.Uvarint(value[min(1, len(value)):])
+		if n <= 0 || Seq(claimed) != seq {
+			return &Fault{w.at.Seq, FaultTrailing, fmt.Sprintf("behind it, at the place of entry %d, stands what is not a batch: %v", seq, err)}
+		}
 	}
 	return &Fault{seq, FaultAltered, err.Error()}
 }
