@@ -34,11 +34,12 @@ func (s *Session) Attach(sink choreography.CommandSink) (detach func()) {
 	}
 	ctx, cancel := context.WithCancel(e.live)
 	done := make(chan struct{})
+	head := s.Head() // "from now on" begins here, not when the goroutine does
 	e.sinks.Add(1)
 	go func() {
 		defer e.sinks.Done()
 		defer close(done)
-		if err := s.perform(ctx, sink); err != nil && ctx.Err() == nil {
+		if err := s.perform(ctx, head, sink); err != nil && ctx.Err() == nil {
 			e.cfg.Logger.Error("sink detached", slog.String("session", s.Name()), slog.Any("err", err))
 		}
 	}()
@@ -49,8 +50,7 @@ func (s *Session) Attach(sink choreography.CommandSink) (detach func()) {
 }
 
 // perform runs one attached sink on a copy of the state.
-func (s *Session) perform(ctx context.Context, sink choreography.CommandSink) error {
-	head := s.Head()
+func (s *Session) perform(ctx context.Context, head eventlog.Head, sink choreography.CommandSink) error {
 	fold, err := s.engine.replayOf(s.log).Fold(ctx, head.Seq)
 	if err != nil {
 		return err
@@ -60,6 +60,7 @@ func (s *Session) perform(ctx context.Context, sink choreography.CommandSink) er
 	if p.state == nil {
 		return errState
 	}
+	fold.Advance(fold.At()) // what the entries so far made due is not news
 	p.state.Perform(sink)
 
 	// The reader and the frames meet in one loop, so that calls to the sink
@@ -143,7 +144,7 @@ func (p *performer) draw() {
 	if !ok {
 		return
 	}
-	if now := p.session.engine.cfg.Now().UnixNano() - origin; now > 0 {
+	if now := p.session.engine.cfg.Now().UnixNano() - origin; now >= 0 {
 		p.fold.Advance(time.Duration(now))
 	}
 }
