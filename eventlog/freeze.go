@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,8 @@ import (
 // Pebble goes on to write is dropped, except for the tables of its last
 // flushes, which it reads again: these live in memory, bounded by the
 // memtables they came from.
+//
+// It also closes a gap in what Pebble syncs; see Create.
 //
 // What remains on the disk is what a crash at the moment of the failure could
 // have left, and the next Open recovers from it in the same way.
@@ -68,7 +71,27 @@ const writeCategoryCompaction vfs.DiskWriteCategory = "pebble-compaction"
 
 // Create implements [vfs.FS].
 func (f *freezeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.create(name, category, func() (vfs.File, error) { return f.FS.Create(name, category) })
+	return f.create(name, category, func() (vfs.File, error) {
+		file, err := f.FS.Create(name, category)
+		if err != nil || !strings.HasPrefix(f.PathBase(name), "MANIFEST-") {
+			return file, err
+		}
+		// Pebble syncs the directory only once, when it has written the marker
+		// that names the manifest as well. A crash before may keep the marker
+		// and lose the manifest, and the store with it.
+		if err := f.syncDir(f.PathDir(name)); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		return file, nil
+	})
+}
+
+func (f *freezeFS) syncDir(name string) error {
+	dir, err := f.FS.OpenDir(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // ReuseForWrite implements [vfs.FS].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -44,8 +45,9 @@ func writeFile(t *testing.T, fs vfs.FS, name string, b []byte) {
 // was written.
 //
 // Without such a Head one kind of rot cannot be told from an honest crash: in
-// the last bytes of the write-ahead log, where a torn write looks the same.
-// The log is shorter then, and whole.
+// the last block (32 KiB) of the write-ahead log, where a torn write looks the
+// same. The log is shorter then, and whole. In the blocks before, later ones
+// say that they had been synced, and Open refuses.
 func TestRottenFiles(t *testing.T) {
 	ctx := context.Background()
 	flushed := vfs.NewCrashableMem()
@@ -56,8 +58,11 @@ func TestRottenFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := session(t, l, "a")
-	for i := range 12 {
-		if heads["unflushed"], err = s.Append(ctx, eventlog.Batch{Drafts: drafts(1+2*i, 2)}); err != nil {
+	for range 12 {
+		if heads["unflushed"], err = s.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{
+			{Kind: eventlog.KindSignal, Data: text(strings.Repeat("x", 9<<10))},
+			{Kind: eventlog.KindSignal, Data: text("y")},
+		}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,9 +87,10 @@ func TestRottenFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		counts := map[string]int{}
+		silent := map[string]int{} // by file, how far from its end a shorter log begins
 		for _, name := range names {
 			whole := readFile(t, store.fs, "store/"+name)
-			stride := max(1, len(whole)/150)
+			stride := max(1, len(whole)/60)
 			for at := 0; at < len(whole); at += stride {
 				fs := store.fs.CrashClone(vfs.CrashCloneCfg{})
 				b := bytes.Clone(whole)
@@ -92,13 +98,24 @@ func TestRottenFiles(t *testing.T) {
 				writeFile(t, fs, "store/"+name, b)
 				where := fmt.Sprintf("%s, bit %d of byte %d", name, at%8, at)
 				for _, readOnly := range []bool{true, false} {
-					counts[rotten(t, fs, where, readOnly, store.head, want)]++
+					outcome := rotten(t, fs, where, readOnly, store.head, want)
+					counts[outcome]++
+					if outcome == shorter {
+						silent[name] = max(silent[name], len(whole)-at)
+					}
 				}
 			}
 		}
 		t.Logf("store with %d entries: %v", len(want), counts)
+		for name, distance := range silent {
+			if !strings.HasSuffix(name, ".log") || distance > 64<<10 {
+				t.Errorf("%s: rot %d bytes before its end only makes the log shorter", name, distance)
+			}
+		}
 	}
 }
+
+const shorter = "shorter, told only by the head"
 
 // rotten opens a store of which a bit was flipped, and says what became of it.
 func rotten(t *testing.T, fs vfs.FS, where string, readOnly bool, head eventlog.Head, want [][]byte) string {
@@ -135,7 +152,7 @@ func rotten(t *testing.T, fs vfs.FS, where string, readOnly bool, head eventlog.
 	case !same:
 		t.Errorf("%s: reads what was not written", where)
 	case with.Fault != nil && without.Fault == nil:
-		return "shorter, told only by the head"
+		return shorter
 	case with.Fault != nil:
 		return "fault"
 	case err != nil:

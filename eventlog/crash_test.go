@@ -1,0 +1,188 @@
+package eventlog_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// promised is what callers had been told when the machine stopped.
+type promised struct {
+	heads map[string]eventlog.Head // by session, the newest acknowledged
+	keys  map[string]eventlog.Head // by "session/key", the outcome of the first use
+}
+
+func (p promised) clone() promised { return promised{maps.Clone(p.heads), maps.Clone(p.keys)} }
+
+// image is what a disk holds after a crash, and what was promised before it.
+type image struct {
+	fs       *vfs.MemFS
+	where    string
+	promised promised
+}
+
+// crashLife is the life of a log that crashes are taken from: several
+// sessions, batches of several sizes, some with keys, entries large enough to
+// make the store turn its write-ahead log over, and a clean close and reopen
+// in between.
+func crashLife(t *testing.T, fs vfs.FS, told func(func(*promised))) {
+	t.Helper()
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for life := range 3 {
+		l, err := eventlog.Open("store", eventlog.Config{FS: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 16 {
+			name := fmt.Sprintf("s%d", rng.IntN(3+life))
+			s := session(t, l, name)
+			b := eventlog.Batch{Drafts: drafts(int(s.Head().Seq)+1, 1+rng.IntN(5))}
+			if i%5 == 4 {
+				b.Drafts[0].Data = text(strings.Repeat("x", 150<<10))
+			}
+			if i%2 == 0 {
+				b.Key = fmt.Sprintf("%d-%d", life, i)
+			}
+			head, err := s.Append(ctx, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told(func(p *promised) {
+				p.heads[name] = head
+				if b.Key != "" {
+					p.keys[name+"/"+b.Key] = head
+				}
+			})
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The machine stops at every write operation of a log's life, before it and
+// with all, half or none of what was not synced on the disk. What is opened
+// afterwards has everything that was acknowledged, without gaps, with whole
+// chains, keys that give their first outcome, and goes on.
+func TestCrashAtEveryWrite(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	rng := rand.New(rand.NewPCG(7, 7))
+	var mu sync.Mutex
+	now := promised{map[string]eventlog.Head{}, map[string]eventlog.Head{}}
+	var images []image
+	ops := 0
+	disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ops++
+		for _, percent := range []int{0, 50, 100} {
+			// What is promised is noted under mu: a promise made after this
+			// moment is not in the image, and need not be.
+			images = append(images, image{
+				mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}),
+				fmt.Sprintf("operation %d (%v of %s), %d %% of what was not synced", ops, op.Kind, op.Path, percent),
+				now.clone(),
+			})
+		}
+		return nil
+	}))
+	crashLife(t, disk, func(note func(*promised)) {
+		mu.Lock()
+		defer mu.Unlock()
+		note(&now)
+	})
+	t.Logf("%d write operations, %d images", ops, len(images))
+	if ops < 100 {
+		t.Errorf("only %d write operations", ops)
+	}
+	for _, im := range images {
+		recovers(t, im)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// recovers opens an image and checks it against what was promised.
+func recovers(t *testing.T, im image) {
+	t.Helper()
+	ctx := context.Background()
+	l, err := eventlog.Open("store", eventlog.Config{FS: im.fs})
+	if err != nil {
+		t.Errorf("%s: open: %v", im.where, err)
+		return
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("%s: close: %v", im.where, err)
+		}
+	}()
+	holds(t, l, im.promised.heads, im.where)
+	infos, err := l.Sessions()
+	if err != nil {
+		t.Errorf("%s: %v", im.where, err)
+	}
+	listed := map[string]bool{}
+	for _, info := range infos {
+		listed[info.Name] = true
+		s, err := l.Session(info.Name)
+		if err != nil || !s.Exists() {
+			t.Errorf("%s: session %q is listed and has no entry: %v", im.where, info.Name, err)
+			continue
+		}
+		// A batch is all or nothing: the keys that are told of in entries are
+		// exactly those that are remembered.
+		for e, err := range s.Entries(ctx, 1) {
+			if err != nil {
+				t.Errorf("%s: %v", im.where, err)
+				break
+			}
+			if e.Key == "" {
+				continue
+			}
+			ticket, err := s.Stage(eventlog.Batch{Key: e.Key, Drafts: drafts(1, 1)})
+			if err != nil || !ticket.Repeat() || ticket.First() != e.Seq {
+				t.Errorf("%s: key %q of entry %d is not remembered: %v", im.where, e.Key, e.Seq, err)
+				break
+			}
+			head, err := ticket.Wait()
+			if want, ok := im.promised.keys[info.Name+"/"+e.Key]; err != nil || ok && head != want {
+				t.Errorf("%s: key %q leads to %v, %v; promised was %v", im.where, e.Key, head, err, want)
+			}
+		}
+	}
+	for name := range im.promised.heads {
+		if !listed[name] {
+			t.Errorf("%s: session %q is not listed", im.where, name)
+		}
+	}
+	for place := range im.promised.keys {
+		name, key, _ := strings.Cut(place, "/")
+		s := session(t, l, name)
+		before := s.Head()
+		if _, err := s.Append(ctx, eventlog.Batch{Key: key, Drafts: drafts(1, 1)}); err != nil || s.Head() != before {
+			t.Errorf("%s: key %q was forgotten: %v", im.where, key, err)
+		}
+	}
+	s := session(t, l, "s0")
+	want := s.Head().Seq + 2
+	if head, err := s.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindBeat, At: s.At(), Data: text("on")}, {Kind: eventlog.KindBeat, At: s.At(), Data: text("on")}}}); err != nil || head.Seq != want {
+		t.Errorf("%s: going on gives %v, %v; want entry %d", im.where, head, err, want)
+	}
+	if r, err := l.Verify(ctx, "s0", eventlog.VerifyOptions{}); err != nil || r.Fault != nil {
+		t.Errorf("%s: verify after going on: %+v, %v", im.where, r, err)
+	}
+}
