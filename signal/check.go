@@ -127,6 +127,52 @@ type span struct{ start, end uint32 }
 
 func (s span) of(b []byte) []byte { return b[s.start:s.end] }
 
+// keyStack holds the keys of the objects that are open, innermost last. The
+// first few stand in the struct itself, not in a slice made from it: a slice
+// stored through a pointer would move the whole to the heap, and ordinary
+// values are to be read without that.
+type keyStack struct {
+	few  [32]span
+	n    int    // of those in few, while many is nil
+	many []span // all of them, once there were too many
+}
+
+func (k *keyStack) push(s span) {
+	switch {
+	case k.many != nil:
+		k.many = append(k.many, s)
+	case k.n < len(k.few):
+		k.few[k.n] = s
+		k.n++
+	default:
+		k.many = append(append(make([]span, 0, 4*len(k.few)), k.few[:]...), s)
+	}
+}
+
+func (k *keyStack) len() int {
+	if k.many != nil {
+		return len(k.many)
+	}
+	return k.n
+}
+
+// from returns the keys above the first ones, to be used before the next push.
+func (k *keyStack) from(first int) []span {
+	if k.many != nil {
+		return k.many[first:]
+	}
+	return k.few[first:k.n]
+}
+
+// cut drops the keys above the first ones.
+func (k *keyStack) cut(first int) {
+	if k.many != nil {
+		k.many = k.many[:first]
+		return
+	}
+	k.n = first
+}
+
 // duplicate returns one of two equal keys, if there are. It may reorder keys.
 // Few keys are compared in pairs; many are sorted, so that an object made of
 // keys cannot cost the square of its size.
@@ -169,8 +215,7 @@ func CheckValue(b []byte) (Value, []byte, error) {
 // checkAt is CheckValue for the value at b[i:], with a bound on the depth. It
 // returns where the value ends.
 func checkAt(b []byte, i, maxDepth int) (int, error) {
-	var few [32]span
-	c := checker{b: b, i: i, keys: few[:0]}
+	c := checker{b: b, i: i}
 	if uint64(len(b)) > math.MaxUint32 {
 		return 0, corrupt(0, "4 GiB or more")
 	}
@@ -188,7 +233,7 @@ func corrupt(offset int, why string) error {
 type checker struct {
 	b    []byte
 	i    int
-	keys []span // of the objects that are open, innermost last
+	keys keyStack
 }
 
 // value checks the value at c.i and moves behind it. It returns what is wrong
@@ -251,7 +296,7 @@ func (c *checker) text(n uint64, size int) string {
 }
 
 func (c *checker) object(n uint64, size, depth int) string {
-	first := len(c.keys)
+	first := c.keys.len()
 	c.i += size
 	for ; n > 0; n-- {
 		k, l, size := readHead(c.b[c.i:])
@@ -264,15 +309,15 @@ func (c *checker) object(n uint64, size, depth int) string {
 		if why := c.text(l, size); why != "" {
 			return why
 		}
-		c.keys = append(c.keys, span{uint32(c.i - int(l)), uint32(c.i)})
+		c.keys.push(span{uint32(c.i - int(l)), uint32(c.i)})
 		if why := c.value(depth); why != "" {
 			return why
 		}
 	}
-	if k, twice := duplicate(c.b, c.keys[first:]); twice {
+	if k, twice := duplicate(c.b, c.keys.from(first)); twice {
 		c.i = int(k.start)
 		return "a key that stands twice in one object"
 	}
-	c.keys = c.keys[:first]
+	c.keys.cut(first)
 	return ""
 }

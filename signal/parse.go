@@ -50,8 +50,7 @@ func ParseValue(json []byte) (Value, error) {
 	if len(json) > maxText {
 		return nil, &SyntaxError{0, "a text of more than 1 GiB"}
 	}
-	var few [32]span
-	p := parser{src: json, dst: make([]byte, 0, len(json)), keys: few[:0]}
+	p := parser{src: json, dst: make([]byte, 0, len(json))}
 	p.space()
 	if p.value(MaxDepth) {
 		p.space()
@@ -70,9 +69,9 @@ type parser struct {
 	src  []byte
 	i    int
 	dst  []byte
-	keys []span // in dst, of the objects that are open, innermost last
-	at   int    // where it failed
-	why  string // why it failed; "" if it did not
+	keys keyStack // places in dst
+	at   int      // where it failed
+	why  string   // why it failed; "" if it did not
 }
 
 func (p *parser) fail(at int, why string) bool {
@@ -189,7 +188,7 @@ func (p *parser) object(depth int) bool {
 		return true
 	}
 	open := p.i
-	first := len(p.keys)
+	first := p.keys.len()
 	for n := 1; ; n++ {
 		p.space()
 		if p.peek() != '"' {
@@ -199,7 +198,7 @@ func (p *parser) object(depth int) bool {
 		if !ok {
 			return false
 		}
-		p.keys = append(p.keys, key)
+		p.keys.push(key)
 		p.space()
 		if p.peek() != ':' {
 			return p.unexpected("':'")
@@ -215,10 +214,10 @@ func (p *parser) object(depth int) bool {
 			p.i++
 		case '}':
 			p.i++
-			if key, twice := duplicate(p.dst, p.keys[first:]); twice {
+			if key, twice := duplicate(p.dst, p.keys.from(first)); twice {
 				return p.twice(open, key)
 			}
-			p.keys = p.keys[:first]
+			p.keys.cut(first)
 			if n <= 15 {
 				p.dst[head] = 0x80 | byte(n)
 			} else {

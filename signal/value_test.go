@@ -1,0 +1,507 @@
+package signal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/tinylib/msgp/msgp"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// parsed returns the value of a JSON text that must be good.
+func parsed(t testing.TB, text string) signal.Value {
+	t.Helper()
+	v, err := signal.ParseValue([]byte(text))
+	if err != nil {
+		t.Fatalf("ParseValue(%.200s): %v", text, err)
+	}
+	return v
+}
+
+// Each text reads as the value and is written as the text given, or as itself.
+func TestParseValue(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want any
+		out  string
+	}{
+		{in: `null`},
+		{in: ` true `, want: true, out: `true`},
+		{in: `false`, want: false},
+		{in: `0`, want: int64(0)},
+		{in: `-0`, want: int64(0), out: `0`},
+		{in: `-1`, want: int64(-1)},
+		{in: `200`, want: int64(200)},
+		{in: `-129`, want: int64(-129)},
+		{in: `70000`, want: int64(70000)},
+		{in: `9007199254740993`, want: int64(1<<53 + 1)},
+		{in: `9223372036854775807`, want: int64(math.MaxInt64)},
+		{in: `-9223372036854775808`, want: int64(math.MinInt64)},
+		{in: `9223372036854775808`, want: uint64(1 << 63)},
+		{in: `18446744073709551615`, want: uint64(math.MaxUint64)},
+		{in: `5.0`, want: 5.0},
+		{in: `1e2`, want: 100.0, out: `100.0`},
+		{in: `-0.0`, want: math.Copysign(0, -1)},
+		{in: `0e99999999999999999999`, want: 0.0, out: `0.0`},
+		{in: `0.1`, want: 0.1},
+		{in: `1.7389e12`, want: 1.7389e12, out: `1738900000000.0`},
+		{in: `1E+21`, want: 1e21, out: `1e+21`},
+		{in: `1e-7`, want: 1e-7, out: `1e-07`},
+		{in: `5e-324`, want: 5e-324},
+		{in: `1.7976931348623157e308`, want: math.MaxFloat64, out: `1.7976931348623157e+308`},
+		// Exactly a double, with 55 digits.
+		{in: `0.1000000000000000055511151231257827021181583404541015625`, want: 0.1, out: `0.1`},
+		// Zeros at the end do not count, nor do those that an exponent takes back.
+		{in: `0.10000000000000000000000000`, want: 0.1, out: `0.1`},
+		{in: `0.` + strings.Repeat("0", 20000) + `25e20002`, want: 25.0, out: `25.0`},
+		{in: `1` + strings.Repeat("0", 400) + `e-400`, want: 1.0, out: `1.0`},
+		{in: `""`, want: ""},
+		{in: `"a\u0041\n\"\/\\ \ud83d\ude00é😀\u0000"`, want: "aA\n\"/\\ 😀é😀\x00", out: `"aA\n\"/\\ 😀é😀\u0000"`},
+		{in: `"\b\f\n\r\t\u001f\u007f"`, want: "\b\f\n\r\t\x1f\x7f", out: `"\b\f\n\r\t\u001f` + "\x7f" + `"`},
+		{in: `[]`, want: []any{}},
+		{in: "[1 , [\"2\"],\t{}\r\n]", want: []any{int64(1), []any{"2"}, map[string]any{}}, out: `[1,["2"],{}]`},
+		{in: `{"b":1,"a":{"":null}}`, want: map[string]any{"b": int64(1), "a": map[string]any{"": nil}}},
+		{in: strings.Repeat("[", signal.MaxDepth) + strings.Repeat("]", signal.MaxDepth), want: nest(signal.MaxDepth)},
+	} {
+		v, err := signal.ParseValue([]byte(c.in))
+		if err != nil {
+			t.Errorf("%.60s: %v", c.in, err)
+			continue
+		}
+		if got := v.Any(); !reflect.DeepEqual(c.want, got) {
+			t.Errorf("%.60s: got %.60v, want %.60v", c.in, got, c.want)
+		}
+		if f, ok := c.want.(float64); ok && math.Signbit(f) != math.Signbit(v.Any().(float64)) {
+			t.Errorf("%s: the sign is lost", c.in)
+		}
+		if c.out == "" {
+			c.out = c.in
+		}
+		if got := v.String(); got != c.out {
+			t.Errorf("%.60s: written as %.60s, want %.60s", c.in, got, c.out)
+		}
+		checked, rest, err := signal.CheckValue(v)
+		if err != nil || len(rest) > 0 || string(checked) != string(v) {
+			t.Errorf("%.60s: CheckValue leaves %d bytes, %v", c.in, len(rest), err)
+		}
+	}
+}
+
+func nest(depth int) any {
+	list := []any{}
+	for range depth - 1 {
+		list = []any{list}
+	}
+	return list
+}
+
+// Each text is refused, at the byte and for the reason given.
+func TestParseValueRefuses(t *testing.T) {
+	for _, c := range []struct {
+		in     string
+		offset int
+		reason string
+	}{
+		{"", 0, "the text ends where a value should be"},
+		{" ", 1, "the text ends where a value should be"},
+		{"\ufeff{}", 0, "where a value should be"},
+		{"nul", 0, "where a value should be"},
+		{"NaN", 0, "where a value should be"},
+		{"1 2", 2, "something after the end of the value"},
+		{"01", 0, "leading zero"},
+		{"-", 1, "a digit"},
+		{"+1", 0, "where a value should be"},
+		{"1.", 2, "a digit"},
+		{".5", 0, "where a value should be"},
+		{"1e", 2, "a digit"},
+		{"1e+", 3, "a digit"},
+		{"0x10", 1, "something after"},
+		{"1_000.0", 1, "something after"},
+		{"18446744073709551616", 0, "fits no 64 bits"},
+		{"-9223372036854775809", 0, "fits no 64 bits"},
+		{"[1e400]", 1, "too great"},
+		{"[1e99999999999999999999]", 1, "too great"},
+		{"0." + strings.Repeat("0", 10000) + "1e1000000", 0, "too great"},
+		{"1e-400", 0, "too small"},
+		{"-1e-99999999999999999999", 0, "too small"},
+		{"0.1234567890123456789", 0, "more digits than a double keeps"},
+		{"3.14159265358979323846", 0, "more digits than a double keeps"},
+		{"0." + strings.Repeat("1", 801), 0, "800"},
+		{`"a`, 0, "does not end"},
+		{`"a\`, 2, "inside an escape"},
+		{`"\x"`, 1, "an escape that JSON does not have"},
+		{`"\u12g4"`, 1, "four hexadecimal digits"},
+		{`"\ud800"`, 1, "surrogate"},
+		{`"\ud800\u0041"`, 1, "surrogate"},
+		{`"\udc00\ud800"`, 1, "surrogate"},
+		{"\"a\nb\"", 2, "control character"},
+		{"\"\\t\n\"", 3, "control character"},
+		{"\"é\xff\"", 3, "not UTF-8"},
+		{"\"\\n\xc3\"", 3, "not UTF-8"},
+		{"\"\xed\xa0\x80\"", 1, "not UTF-8"},
+		{"[1", 2, "',' or ']'"},
+		{"[1,]", 3, "where a value should be"},
+		{"{1:2}", 1, "a key"},
+		{`{"a"}`, 4, "':'"},
+		{`{"a":1,}`, 7, "a key"},
+		{`{"a":1 "b":2}`, 7, "',' or '}'"},
+		{`{"a":1,"b":[],"\u0061":2}`, 14, `the key "a" stands twice`},
+		{`{"x":{"k":1, "k":1}}`, 13, `the key "k" stands twice`},
+		{strings.Repeat("[", signal.MaxDepth+1), signal.MaxDepth, "nested deeper than 512"},
+		{strings.Repeat(`{"":`, 100000), 4 * signal.MaxDepth, "nested deeper than 512"},
+	} {
+		_, err := signal.ParseValue([]byte(c.in))
+		e, ok := errors.AsType[*signal.SyntaxError](err)
+		if !ok || !errors.Is(err, signal.ErrSyntax) || e.Offset != c.offset || !strings.Contains(e.Reason, c.reason) {
+			t.Errorf("%.60q: %v, want byte %d: … %s …", c.in, err, c.offset, c.reason)
+		}
+	}
+}
+
+// Equal keys are found among many, and in an object whose keys are many the
+// search takes no square of time.
+func TestParseValueManyKeys(t *testing.T) {
+	var b strings.Builder
+	const n = 200_000
+	for i := range n {
+		b.WriteString(`,"` + strconv.Itoa(i) + `":0`)
+	}
+	text := "{" + b.String()[1:]
+	v := parsed(t, text+"}")
+	if got := v.Len(); got != n {
+		t.Errorf("%d members, want %d", got, n)
+	}
+	if _, rest, err := signal.CheckValue(v); err != nil || len(rest) > 0 {
+		t.Errorf("CheckValue: %d bytes left, %v", len(rest), err)
+	}
+	_, err := signal.ParseValue([]byte(text + `,"77":1}`))
+	if e, ok := errors.AsType[*signal.SyntaxError](err); !ok || e.Offset != len(text)+1 {
+		t.Errorf("a key that stands twice: %v, want byte %d", err, len(text)+1)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	v := parsed(t, `{"a":{"b":[10,{"c":"x"},null]},"":{"":1},"n":5,"0":"zero","list":[]}`)
+	for _, c := range []struct{ path, want string }{
+		{"a.b.0", "10"},
+		{"a.b.1.c", `"x"`},
+		{"a.b.2", "null"},
+		{"a.b", `[10,{"c":"x"},null]`},
+		{"n", "5"},
+		{"0", `"zero"`},
+		{"", `{"":1}`},
+		{".", "1"},
+		{"a.b.3", ""},
+		{"a.b.00", ""},
+		{"a.b.+1", ""},
+		{"a.b.-0", ""},
+		{"a.b.99999999999999999999", ""},
+		{"a.b.", ""},
+		{"a.b.length", ""},
+		{"a.b.2.x", ""},
+		{"n.x", ""},
+		{"list.0", ""},
+		{"a..b", ""},
+		{"missing", ""},
+	} {
+		got, ok := v.Lookup(c.path)
+		if ok != (c.want != "") || ok && got.String() != c.want {
+			t.Errorf("Lookup(%q) = %s, %t; want %s", c.path, got, ok, c.want)
+		}
+	}
+}
+
+// The accessors answer for their own kind and for no other.
+func TestAccessors(t *testing.T) {
+	var kinds []string
+	for _, text := range []string{`null`, `true`, `7`, `18446744073709551615`, `7.0`, `"text"`, `[1,2]`, `{"k":1}`} {
+		v := parsed(t, text)
+		_, isText := v.Text()
+		_, isBool := v.Bool()
+		_, isInt := v.Int64()
+		_, isNumber := v.Float64()
+		_, hasKey := v.Get("k")
+		elements := len(slices.Collect(v.Elements()))
+		got := []bool{isText, isBool, isInt, isNumber, hasKey, elements == 2}
+		k := v.Kind()
+		want := []bool{
+			k == signal.KindString, k == signal.KindBool, k == signal.KindInt, k.IsNumber(),
+			k == signal.KindObject, k == signal.KindArray,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", text, diff)
+		}
+		kinds = append(kinds, k.String())
+	}
+	want := []string{"null", "boolean", "integer", "integer", "number", "string", "array", "object"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("kinds: (-want +got)\n%s", diff)
+	}
+	var absent signal.Value
+	if absent.Kind() != signal.KindAbsent || absent.Any() != nil || absent.String() != "null" {
+		t.Errorf("the absent value: %v, %v, %s", absent.Kind(), absent.Any(), absent)
+	}
+}
+
+// A value inside a struct goes through encoding/json unchanged.
+func TestValueInEncodingJSON(t *testing.T) {
+	var box struct{ V, W signal.Value }
+	if err := json.Unmarshal([]byte(`{"V": {"b":1.0,"a":12345678901234567890}}`), &box); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(box)
+	if want := `{"V":{"b":1.0,"a":12345678901234567890},"W":null}`; err != nil || string(out) != want {
+		t.Errorf("got %s, %v; want %s", out, err, want)
+	}
+	if _, err := json.Marshal(signal.Value{0x92, 0x01}); err == nil {
+		t.Error("malformed bytes were written")
+	}
+}
+
+// CheckValue takes forms of integers that ParseValue does not write, returns
+// what follows, and refuses what is no JSON value.
+func TestCheckValue(t *testing.T) {
+	for _, c := range []struct {
+		in, want string
+		rest     int
+	}{
+		{"\xcc\x05\xff", "5", 1},
+		{"\xcd\x00\x05", "5", 0},
+		{"\xce\x00\x00\x00\x05", "5", 0},
+		{"\xcf\x00\x00\x00\x00\x00\x00\x00\x05", "5", 0},
+		{"\xd0\xff", "-1", 0},
+		{"\xd1\xff\xff", "-1", 0},
+		{"\xdb\x00\x00\x00\x01a\x01", `"a"`, 1},
+		{"\xdd\x00\x00\x00\x01\xc0", `[null]`, 0},
+		{"\xdf\x00\x00\x00\x01\xa1a\xc3", `{"a":true}`, 0},
+	} {
+		v, rest, err := signal.CheckValue([]byte(c.in))
+		if err != nil || v.String() != c.want || len(rest) != c.rest {
+			t.Errorf("%x: %s, %d bytes left, %v; want %s, %d", c.in, v, len(rest), err, c.want, c.rest)
+		}
+	}
+	nan := msgp.AppendFloat64(nil, math.NaN())
+	for _, c := range []struct{ in, why string }{
+		{"", "byte 0: cut off"},
+		{"\xc1", "no JSON value has"},
+		{"\xca\x3f\x80\x00\x00", "no JSON value has"},
+		{"\xc4\x01a", "no JSON value has"},
+		{"\xd4\x01a", "no JSON value has"},
+		{"\xc7\x0c\xff", "no JSON value has"},
+		{"\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00", "not finite"},
+		{string(nan), "not finite"},
+		{"\x81\x01\x01", "byte 1: a key that is no string"},
+		{"\x82\xa1a\x01\xa1a\x02", "byte 5: a key that stands twice"},
+		{"\x91\xa1\xff", "byte 1: a string that is not UTF-8"},
+		{"\xdb\xff\xff\xff\xffab", "longer than the bytes"},
+		{"\xdd\xff\xff\xff\xff\x01", "byte 6: cut off"},
+		{"\xdf\xff\xff\xff\xff\xa1a\x01", "byte 8: cut off"},
+		{strings.Repeat("\x91", signal.MaxDepth+1), "byte 512: nested too deep"},
+		{strings.Repeat("\x81\xa0", 100000), "nested too deep"},
+	} {
+		_, _, err := signal.CheckValue([]byte(c.in))
+		if !errors.Is(err, signal.ErrCorrupt) || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%.20x: %v, want … %s …", c.in, err, c.why)
+		}
+	}
+}
+
+func TestCheckValueAllocatesNothing(t *testing.T) {
+	v := parsed(t, `{"toolName":"web_search","agentId":"a-1","input":{"q":"x","n":[1,2.5,null,{"a":{"b":1}}]}}`)
+	if n := testing.AllocsPerRun(100, func() {
+		if _, _, err := signal.CheckValue(v); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func TestValueCutAtEveryLength(t *testing.T) {
+	text := `{"a":[1,-200,70000,1.5,18446744073709551615,"` + strings.Repeat("é", 200) + `"],"b":{"c":null,"d":[true]}}`
+	for n := range len(text) {
+		if _, err := signal.ParseValue([]byte(text[:n])); !errors.Is(err, signal.ErrSyntax) {
+			t.Errorf("%d of %d bytes of text: %v, want ErrSyntax", n, len(text), err)
+		}
+	}
+	whole := parsed(t, text)
+	for n := range len(whole) {
+		if _, _, err := signal.CheckValue(whole[:n]); !errors.Is(err, signal.ErrCorrupt) {
+			t.Errorf("%d of %d bytes: %v, want ErrCorrupt", n, len(whole), err)
+		}
+		walk(whole[:n:n])
+	}
+}
+
+// walk calls every reading method of v and of what is inside, none of which
+// may panic whatever the bytes are.
+func walk(v signal.Value) {
+	v.Text()
+	v.Bool()
+	v.Int64()
+	v.Float64()
+	v.Len()
+	v.Get("a")
+	v.Lookup("a.1")
+	v.Any()
+	_ = v.String()
+	for _, m := range v.Members() {
+		walk(m)
+	}
+	for e := range v.Elements() {
+		walk(e)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for _, c := range []struct {
+		n     signal.Number
+		json  string
+		nanos int64
+		ok    bool
+	}{
+		{signal.Number{}, "null", 0, false},
+		{signal.Int(0), "0", 0, true},
+		{signal.Int(1738900000000), "1738900000000", 1738900000000_000000, true},
+		{signal.Int(-5), "-5", -5_000000, true},
+		{signal.Int(9223372036854), "9223372036854", 9223372036854_000000, true},
+		{signal.Int(9223372036855), "9223372036855", 0, false},
+		{signal.Int(math.MinInt64), "-9223372036854775808", 0, false},
+		{signal.Uint(math.MaxUint64), "18446744073709551615", 0, false},
+		{signal.Uint(7), "7", 7_000000, true},
+		{signal.Float(1738900000000.25), "1738900000000.25", 1738900000000_250000, true},
+		{signal.Float(-0.5), "-0.5", -500000, true},
+		{signal.Float(1e-7), "1e-07", 0, true},
+		{signal.Float(5e-7), "5e-07", 1, true},
+		{signal.Float(9223372036854.775), "9223372036854.775", 9223372036854_775391, true},
+		{signal.Float(9223372036854.777), "9223372036854.777", 0, false},
+		{signal.Float(1e300), "1e+300", 0, false},
+		{signal.Float(math.NaN()), "null", 0, false},
+		{signal.Float(math.Inf(1)), "null", 0, false},
+	} {
+		nanos, ok := c.n.Nanos()
+		if got := c.n.String(); got != c.json || nanos != c.nanos || ok != c.ok {
+			t.Errorf("%s: Nanos %d, %t; want %s: %d, %t", got, nanos, ok, c.json, c.nanos, c.ok)
+		}
+		if c.n.IsSet() == c.n.IsZero() {
+			t.Errorf("%s: IsSet and IsZero agree", c.json)
+		}
+	}
+	if signal.Int(5) == signal.Float(5) || signal.Int(5) != signal.Uint(5) {
+		t.Error("5 equals 5.0, or 5 differs from 5")
+	}
+}
+
+// genJSON draws a JSON text, with every kind of number and string in it.
+func genJSON() *rapid.Generator[string] {
+	const levels = 3
+	number := rapid.OneOf(
+		rapid.Map(rapid.Int64(), func(i int64) string { return strconv.FormatInt(i, 10) }),
+		rapid.Map(rapid.Uint64(), func(u uint64) string { return strconv.FormatUint(u, 10) }),
+		rapid.Map(rapid.Float64(), func(f float64) string { return string(signal.Float(f).AppendJSON(nil)) }),
+		rapid.StringMatching(`-?(0|[1-9][0-9]{0,9})\.[0-9]{1,6}([eE][+-]?[0-9]{1,2})?`),
+	)
+	text := rapid.OneOf(
+		rapid.Map(rapid.String(), func(s string) string { b, _ := json.Marshal(s); return string(b) }),
+		rapid.StringMatching(`"([a-z]|\\n|\\u00e9|\\ud83d\\ude00|\\/){0,40}"`),
+	)
+	scalar := rapid.OneOf(rapid.SampledFrom([]string{"null", "true", "false"}), number, text)
+	// The outermost level alone is wide: enough for the longer heads.
+	var value func(depth int) *rapid.Generator[string]
+	value = func(depth int) *rapid.Generator[string] {
+		if depth == 0 {
+			return scalar
+		}
+		most := 3
+		if depth == levels {
+			most = 18
+		}
+		return rapid.OneOf(
+			scalar,
+			rapid.Map(rapid.SliceOfN(value(depth-1), 0, most), func(l []string) string { return "[" + strings.Join(l, " ,") + "]" }),
+			rapid.Custom(func(t *rapid.T) string {
+				keys := rapid.SliceOfNDistinct(rapid.String(), 0, most, rapid.ID).Draw(t, "keys")
+				members := make([]string, len(keys))
+				for i, k := range keys {
+					name, _ := json.Marshal(k)
+					members[i] = string(name) + ": " + value(depth-1).Draw(t, "member")
+				}
+				return "{" + strings.Join(members, ",") + "}"
+			}),
+		)
+	}
+	return value(levels)
+}
+
+// reference decodes a JSON text by encoding/json, with the rules for numbers.
+func reference(text []byte) (any, error) {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	return exact(v), err
+}
+
+func exact(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if !strings.ContainsAny(v.String(), ".eE") {
+			if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+				return i
+			}
+			u, _ := strconv.ParseUint(v.String(), 10, 64)
+			return u
+		}
+		f, _ := v.Float64()
+		return f
+	case []any:
+		for i := range v {
+			v[i] = exact(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = exact(v[k])
+		}
+	}
+	return v
+}
+
+// Whatever is read is what encoding/json reads, passes the check of untrusted
+// bytes, and reads back from its own JSON as the same bytes.
+func TestValueRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := genJSON().Draw(t, "json")
+		v, err := signal.ParseValue([]byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		sameAsReference(t, []byte(text), v)
+	})
+}
+
+func sameAsReference(t rapid.TB, text []byte, v signal.Value) {
+	want, err := reference(text)
+	if err != nil {
+		t.Fatalf("%s: encoding/json: %v", text, err)
+	}
+	// Not cmp.Diff, whose time doubles with every level of nesting.
+	if got := v.Any(); !reflect.DeepEqual(want, got) {
+		t.Fatalf("%s: read as %v, encoding/json has %v", text, got, want)
+	}
+	if _, rest, err := signal.CheckValue(v); err != nil || len(rest) > 0 {
+		t.Fatalf("%s: CheckValue leaves %d bytes, %v", text, len(rest), err)
+	}
+	again, err := signal.ParseValue(v.AppendJSON(nil))
+	if err != nil || string(again) != string(v) {
+		t.Fatalf("%s: written as %s: %v, %x and %x", text, v, err, []byte(v), []byte(again))
+	}
+}
