@@ -132,7 +132,7 @@ func (s span) of(b []byte) []byte { return b[s.start:s.end] }
 // stored through a pointer would move the whole to the heap, and ordinary
 // values are to be read without that.
 type keyStack struct {
-	few  [32]span
+	few  [24]span
 	n    int    // of those in few, while many is nil
 	many []span // all of them, once there were too many
 }
@@ -239,6 +239,16 @@ type checker struct {
 // value checks the value at c.i and moves behind it. It returns what is wrong
 // with it, with c.i near the place. depth is how many levels may be opened.
 func (c *checker) value(depth int) string {
+	// Short strings and small integers are most of what there is.
+	if c.i < len(c.b) {
+		switch t := c.b[c.i]; {
+		case t <= 0x7f:
+			c.i++
+			return ""
+		case t&0xe0 == 0xa0:
+			return c.text(uint64(t&0x1f), 1)
+		}
+	}
 	k, n, size := readHead(c.b[c.i:])
 	if size == 0 {
 		return c.noHead()
@@ -288,7 +298,14 @@ func (c *checker) text(n uint64, size int) string {
 	if n > uint64(len(c.b)-c.i-size) {
 		return "a string longer than the bytes there are"
 	}
-	if !utf8.Valid(c.b[c.i+size : c.i+size+int(n)]) {
+	text := c.b[c.i+size : c.i+size+int(n)]
+	var high byte
+	if n <= 31 {
+		for _, b := range text {
+			high |= b
+		}
+	}
+	if (n > 31 || high >= utf8.RuneSelf) && !utf8.Valid(text) {
 		return "a string that is not UTF-8"
 	}
 	c.i += size + int(n)
@@ -299,8 +316,11 @@ func (c *checker) object(n uint64, size, depth int) string {
 	first := c.keys.len()
 	c.i += size
 	for ; n > 0; n-- {
-		k, l, size := readHead(c.b[c.i:])
-		if size == 0 {
+		// Most keys are short; theirs is the head read most often of all.
+		k, l, size := KindString, uint64(0), 1
+		if c.i < len(c.b) && c.b[c.i]&0xe0 == 0xa0 {
+			l = uint64(c.b[c.i] & 0x1f)
+		} else if k, l, size = readHead(c.b[c.i:]); size == 0 {
 			return c.noHead()
 		}
 		if k != KindString {
