@@ -82,6 +82,31 @@ func (p *performances) Perform(sink choreography.CommandSink) { p.scheduler.SetS
 // implements [replay.Performer].
 func (p *performances) NextBoundary() (time.Duration, bool) { return p.scheduler.Next() }
 
+// Len, Names and Member let expressions read one performance without making
+// the view of all. They implement Members of package replay/where.
+
+// Len returns the number of active performances.
+func (p *performances) Len() int { return p.scheduler.Active() }
+
+// Names returns the ids of the active performances in the order they were made.
+func (p *performances) Names() []string {
+	names := make([]string, 0, p.scheduler.Active())
+	for perf := range p.scheduler.Performances() {
+		names = append(names, perf.ID())
+	}
+	return names
+}
+
+// Member returns the view of one performance.
+func (p *performances) Member(id string) (any, bool) {
+	for perf := range p.scheduler.Performances() {
+		if perf.ID() == id {
+			return PerformanceView(perf, p.scheduler.Now()), true
+		}
+	}
+	return nil, false
+}
+
 // View shows the active performances by id.
 func (p *performances) View() any {
 	view := make(map[string]any, p.scheduler.Active())

@@ -1,0 +1,233 @@
+// Bench measures the engine through its public door beside raw Pebble with the
+// same payload bytes, batches and syncs, interleaved in one run, and prints a
+// table.
+//
+// Ratios are what counts: both sides of one are measured by turns, several
+// rounds each, and the best of each side are compared. Absolute times are
+// notes about the machine. With BENCH_OUT=FILE the same goes there as JSON:
+//
+//	[{"name", "value", "unit", "ratio", "goal", "holds"}]
+//
+// where ratio and goal are null if there is nothing to compare with or no
+// goal is set.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// scale is how much work a run does.
+type scale struct {
+	rounds  int // of each pair
+	appends int // single durable appends a round
+	writers int // durable appends a round with 64 writers
+	scanned int // entries of the session that is scanned and verified
+	long    int // entries of the long session
+	short   int // entries of the short session whose memory it is compared with
+	states  int // random Seqs whose state is asked for
+}
+
+var (
+	fullScale  = scale{rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000}
+	smokeScale = scale{rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50}
+)
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
+	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
+	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *child != "" {
+		return memoryChild(ctx, *child, *dir, stdout)
+	}
+	work, err := os.MkdirTemp(*dir, "sajou-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	b := &bench{ctx: ctx, scale: fullScale, dir: work, notes: stderr}
+	if *smoke {
+		b.scale = smokeScale
+	}
+	for _, part := range []func() error{b.appends, b.imports, b.scans, b.long} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	if err := printTable(stdout, b.results, b.scale.rounds); err != nil {
+		return err
+	}
+	return writeJSON(os.Getenv("BENCH_OUT"), b.results)
+}
+
+// result is one row.
+type result struct {
+	Name  string   `json:"name"`
+	Value float64  `json:"value"`
+	Unit  string   `json:"unit"`
+	Ratio *float64 `json:"ratio"`
+	Goal  *float64 `json:"goal"`
+	Holds *bool    `json:"holds"`
+
+	peer   float64 // what Value is compared with
+	spread float64 // of Value over the rounds, in percent of the best
+	lower  bool    // smaller is better
+	onUnit bool    // the goal is in Unit, not a ratio
+}
+
+// judge fills Holds.
+func (r result) judge() result {
+	if r.Goal == nil {
+		return r
+	}
+	have := r.Value
+	if !r.onUnit {
+		have = *r.Ratio
+	}
+	holds := have >= *r.Goal
+	if r.lower {
+		holds = have <= *r.Goal
+	}
+	r.Holds = &holds
+	return r
+}
+
+func printTable(w io.Writer, results []result, rounds int) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "best of %d rounds\tvalue\tspread\traw Pebble\tratio\tgoal\t\n", rounds)
+	for _, r := range results {
+		peer, ratio, goal, holds := "", "", "", ""
+		if r.Ratio != nil {
+			peer, ratio = number(r.peer), fmt.Sprintf("%.2f", *r.Ratio)
+		}
+		if r.Goal != nil {
+			sign := "≥"
+			if r.lower {
+				sign = "≤"
+			}
+			goal = fmt.Sprintf("%s %s", sign, number(*r.Goal))
+			holds = "holds"
+			if !*r.Holds {
+				holds = "MISSED"
+			}
+		}
+		fmt.Fprintf(tw, "%s\t%s %s\t±%.0f%%\t%s\t%s\t%s\t%s\n", r.Name, number(r.Value), r.Unit, r.spread, peer, ratio, goal, holds)
+	}
+	return tw.Flush()
+}
+
+func number(f float64) string {
+	switch {
+	case f >= 100:
+		return fmt.Sprintf("%.0f", f)
+	case f >= 10:
+		return fmt.Sprintf("%.1f", f)
+	default:
+		return fmt.Sprintf("%.2f", f)
+	}
+}
+
+func writeJSON(path string, results []result) error {
+	if path == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(b, '\n'), 0o644)
+}
+
+// bench collects results.
+type bench struct {
+	ctx     context.Context
+	scale   scale
+	dir     string
+	notes   io.Writer
+	results []result
+}
+
+// series is one side of a comparison: the rates of its rounds.
+type series []float64
+
+func (s series) best() float64 {
+	best := s[0]
+	for _, v := range s {
+		best = max(best, v)
+	}
+	return best
+}
+
+func (s series) spread() float64 {
+	low := s[0]
+	for _, v := range s {
+		low = min(low, v)
+	}
+	return 100 * (s.best() - low) / s.best()
+}
+
+// timed returns n per second of f.
+func timed(n int, f func() error) (float64, error) {
+	start := time.Now()
+	err := f()
+	return float64(n) / time.Since(start).Seconds(), err
+}
+
+// side is one of the two that are compared.
+type side func(round int) (rate float64, err error)
+
+// compare runs both sides by turns and notes the engine's best beside the
+// peer's.
+func (b *bench) compare(name, unit string, goal float64, peer, engine side) error {
+	fmt.Fprintln(b.notes, name)
+	var peers, engines series
+	for round := range b.scale.rounds {
+		order := []side{peer, engine}
+		if round%2 == 1 {
+			order[0], order[1] = engine, peer // neither side is always the one that finds a warm disk
+		}
+		for i, s := range order {
+			if err := b.ctx.Err(); err != nil {
+				return err
+			}
+			rate, err := s(round)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if (i == 0) == (round%2 == 0) {
+				peers = append(peers, rate)
+			} else {
+				engines = append(engines, rate)
+			}
+		}
+	}
+	ratio := engines.best() / peers.best()
+	r := result{Name: name, Value: engines.best(), Unit: unit, Ratio: &ratio, peer: peers.best(), spread: engines.spread()}
+	if goal > 0 {
+		r.Goal = &goal
+	}
+	b.results = append(b.results, r.judge())
+	return nil
+}
