@@ -186,3 +186,31 @@ func recovers(t *testing.T, im image) {
 		t.Errorf("%s: verify after going on: %+v, %v", im.where, r, err)
 	}
 }
+
+// The directories on the way to a new store survive as well.
+func TestCrashKeepsTheWayToTheStore(t *testing.T) {
+	mem := vfs.NewCrashableMem()
+	const dir = "some/where/deep/store"
+	l, err := eventlog.Open(dir, eventlog.Config{FS: mem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := session(t, l, "a").Append(context.Background(), eventlog.Batch{Drafts: drafts(1, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := mem.CrashClone(vfs.CrashCloneCfg{})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err = eventlog.Open(dir, eventlog.Config{FS: left, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := session(t, l, "a").Head(); got != head {
+		t.Errorf("head = %v, acknowledged was %v", got, head)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}

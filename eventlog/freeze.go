@@ -79,19 +79,11 @@ func (f *freezeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 		// Pebble syncs the directory only once, when it has written the marker
 		// that names the manifest as well. A crash before may keep the marker
 		// and lose the manifest, and the store with it.
-		if err := f.syncDir(f.PathDir(name)); err != nil {
+		if err := syncDirectory(f.FS, f.PathDir(name)); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
 		return file, nil
 	})
-}
-
-func (f *freezeFS) syncDir(name string) error {
-	dir, err := f.FS.OpenDir(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // ReuseForWrite implements [vfs.FS].

@@ -289,7 +289,7 @@ func holdsStore(names []string) bool {
 // over.
 func lockDirectory(dir string, cfg Config) (*pebble.Lock, error) {
 	if !cfg.ReadOnly {
-		if err := cfg.FS.MkdirAll(dir, 0o755); err != nil {
+		if err := makeDirectory(cfg.FS, dir); err != nil {
 			return nil, fmt.Errorf("eventlog: create %s: %w", dir, err)
 		}
 	}
@@ -307,6 +307,40 @@ func lockDirectory(dir string, cfg Config) (*pebble.Lock, error) {
 		}
 		<-time.After(pause)
 	}
+}
+
+// makeDirectory creates dir and its missing parents so that a crash does not
+// lose them: what is in the store is no more durable than the way to it.
+func makeDirectory(fs vfs.FS, dir string) error {
+	var changed []string // directories that get a new entry
+	for path := dir; ; {
+		if _, err := fs.Stat(path); err == nil {
+			break
+		}
+		parent := fs.PathDir(path)
+		if parent == path {
+			break
+		}
+		path = parent
+		changed = append(changed, path)
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, path := range changed {
+		if err := syncDirectory(fs, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncDirectory(fs vfs.FS, path string) error {
+	d, err := fs.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func openError(dir string, err error) error {
