@@ -96,10 +96,16 @@ type performer struct {
 }
 
 func (p *performer) run(ctx context.Context, entries <-chan eventlog.Entry, failed <-chan error) error {
-	interval := time.Second / time.Duration(p.session.engine.cfg.FrameRate)
-	frame := time.NewTimer(0)
-	defer frame.Stop()
-	for waiting := true; ; {
+	frames := make(chan time.Duration, 1) // at most one frame is asked for at a time
+	cancel := func() {}
+	defer func() { cancel() }()
+	for waiting := false; ; {
+		if _, moving := p.state.NextBoundary(); moving && !waiting {
+			if clock := p.clock(); clock != nil {
+				cancel = clock.RequestFrame(func(now time.Duration) { frames <- now })
+				waiting = true
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -111,40 +117,22 @@ func (p *performer) run(ctx context.Context, entries <-chan eventlog.Entry, fail
 			if err := p.fold.Apply(&e); err != nil {
 				return err
 			}
-		case <-frame.C:
+		case now := <-frames:
 			waiting = false
-			p.draw()
-		}
-		if _, moving := p.state.NextBoundary(); moving && !waiting && p.drawn() {
-			frame.Reset(interval)
-			waiting = true
+			if now >= 0 {
+				p.fold.Advance(now)
+			}
 		}
 	}
 }
 
-// origin returns the wall clock's time at session time zero.
-func (p *performer) origin() (ns int64, ok bool) {
+// clock returns the clock that frames are drawn by, or nil while session time
+// is not the wall clock's.
+func (p *performer) clock() *Clock {
 	state, ok := p.fold.State(ProjectionSession).(*sessionState)
 	if !ok || !state.hasOrigin {
-		return 0, false
+		return nil
 	}
-	return state.origin, true
-}
-
-// drawn reports whether frames are drawn between entries: only when session
-// time is the wall clock's.
-func (p *performer) drawn() bool {
-	_, ok := p.origin()
-	return ok
-}
-
-// draw lets session time run up to now.
-func (p *performer) draw() {
-	origin, ok := p.origin()
-	if !ok {
-		return
-	}
-	if now := p.session.engine.cfg.Now().UnixNano() - origin; now >= 0 {
-		p.fold.Advance(time.Duration(now))
-	}
+	cfg := &p.session.engine.cfg
+	return NewClock(time.Unix(0, state.origin), cfg.FrameRate, cfg.Now)
 }
