@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+const (
+	// maxBatchLines and maxBatchBytes bound what is held before it is recorded.
+	maxBatchLines = 1000
+	maxBatchBytes = 4 << 20
+
+	// maxDefinitions bounds a file of definitions.
+	maxDefinitions = 64 << 20
+)
+
+func (a *app) importCommand() *cobra.Command {
+	var (
+		defines []string
+		lenient bool
+		more    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Record signals from JSONL files",
+		Long: `Import records the signals of JSONL files, one JSON object a line, into one
+session, in the order given; - is stdin. Blank lines are skipped.
+
+The session is called like the first file, without .jsonl, unless --session
+names it. It must be new unless --append says otherwise.
+
+A line that is not a valid signal ends the import with its number. What came
+before it stays, whole, and is reported: the exit code is then 3, or 1 if
+nothing was recorded. With --lenient signals that break the protocol's schema
+are recorded too, as they came, and flagged; only what is no JSON object is
+refused. Nothing is lost by that, so the exit code stays 0.
+
+Choreographies from --define come into force before the first signal. The same
+files under the same session name give the same head hash in every store.`,
+		Example: `  sajou-replay import session.jsonl
+  sajou-replay import part1.jsonl part2.jsonl --session release-42 --define choreo.json
+  my-agent | sajou-replay import - --session live --append --lenient`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misuse("nothing to import; name JSONL files, or - for stdin")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.importFiles(cmd.Context(), args, defines, lenient, more)
+		},
+	}
+	cmd.Flags().StringArrayVar(&defines, "define", nil, "file of choreographies to bring into force first; repeatable")
+	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that break the schema")
+	cmd.Flags().BoolVar(&more, "append", false, "add to a session that exists")
+	return cmd
+}
+
+func (a *app) importFiles(ctx context.Context, files, defines []string, lenient, more bool) error {
+	definitions, err := a.readDefinitions(defines)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if file == "-" {
+			continue
+		}
+		if info, err := os.Stat(file); err != nil {
+			return err
+		} else if info.IsDir() {
+			return fail(exitNo, "%s is a directory; name JSONL files", file)
+		}
+	}
+	name := a.session
+	if name == "" {
+		name = sessionName(files[0])
+	}
+	if err := eventlog.CheckName(name); err != nil {
+		return misuse("%w; name it with --session", err)
+	}
+	engine, err := a.openWriting()
+	if err != nil {
+		return err
+	}
+	err = a.importInto(ctx, engine, name, files, &recorder{definitions: definitions, lenient: lenient}, more)
+	if closing := engine.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// sessionName is what a session is called after the file it comes from.
+func sessionName(file string) string {
+	if file == "-" {
+		return "stdin"
+	}
+	return strings.TrimSuffix(filepath.Base(file), ".jsonl")
+}
+
+func (a *app) importInto(ctx context.Context, engine *sajou.Engine, name string, files []string, r *recorder, more bool) error {
+	log, err := engine.Log().Session(name)
+	if err != nil {
+		return err
+	}
+	if log.Exists() && !more {
+		return fail(exitNo, "the session %q exists, with %s; add to it with --append, or name another with --session",
+			name, plural(int(log.Head().Seq), "entry", "entries"))
+	}
+	r.session, err = engine.Session(ctx, name)
+	if err != nil {
+		return err
+	}
+	r.meter = newMeter(a.stderr)
+	stopped := r.readAll(ctx, files, a.stdin)
+	r.meter.clear()
+	return a.reportImport(ctx, name, r, stopped)
+}
+
+func (a *app) reportImport(ctx context.Context, name string, r *recorder, stopped error) error {
+	result := struct {
+		Session     string       `json:"session"`
+		Signals     int          `json:"signals"`
+		Definitions int          `json:"definitions"`
+		Flagged     int          `json:"flagged"`
+		First       eventlog.Seq `json:"first"`
+		Head        headView     `json:"head"`
+		Stopped     string       `json:"stopped,omitempty"`
+	}{name, r.signals, r.defined, r.flagged, r.first, viewHead(r.session.Head()), ""}
+	text := fmt.Sprintf("nothing to import into %q", name)
+	if r.first > 0 {
+		text = fmt.Sprintf("imported %s into %q: entries %d..%d, head %v",
+			plural(r.signals, "signal", "signals"), name, r.first, r.session.Head().Seq, r.session.Head())
+	}
+	if r.flagged > 0 {
+		fmt.Fprintf(a.stderr, "sajou-replay: %s the schema and flagged; list them with: sajou-replay cat --where 'has(entry.problem)'\n",
+			plural(r.flagged, "signal was recorded against", "signals were recorded against"))
+	}
+	if stopped != nil {
+		result.Stopped = stopped.Error()
+	}
+	if err := a.output().one(text, result); err != nil {
+		return err
+	}
+	switch {
+	case stopped == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fail(exitInterrupted, "interrupted; what was imported before is whole")
+	case errors.Is(stopped, eventlog.ErrReadOnly), r.first == 0:
+		return stopped
+	}
+	return &exit{exitLoss, stopped}
+}
+
+// recorder records lines in batches.
+type recorder struct {
+	session     *sajou.Session
+	definitions []*choreography.Definition // not recorded yet
+	lenient     bool
+	meter       *meter
+
+	batch  []*signal.Signal
+	places []place // of the batch
+	bytes  int     // of the batch's lines
+
+	first   eventlog.Seq // the first entry recorded
+	signals int
+	defined int
+	flagged int
+}
+
+// place is where a signal was read.
+type place struct {
+	file string
+	line int
+}
+
+// placed gives err the place in front.
+func (p place) error(err error) error { return fmt.Errorf("%s:%d: %w", p.file, p.line, err) }
+
+// readAll records all files. On an error, what was read before it is recorded.
+func (r *recorder) readAll(ctx context.Context, files []string, stdin io.Reader) error {
+	var stopped error
+	for _, file := range files {
+		if stopped = r.read(ctx, file, stdin); stopped != nil {
+			break
+		}
+	}
+	// What is whole is recorded, also when the context has ended: it is the
+	// last thing to be done.
+	if err := r.flush(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	return stopped
+}
+
+func (r *recorder) read(ctx context.Context, file string, stdin io.Reader) error {
+	in, name := stdin, "stdin"
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in, name = f, file
+	}
+	lines := newLineReader(in)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		at := place{name, lines.number}
+		if err != nil {
+			return at.error(err)
+		}
+		parse := signal.Parse
+		if r.lenient {
+			parse = signal.ParseLenient
+		}
+		sig, err := parse(line)
+		if err != nil {
+			return at.error(err)
+		}
+		r.batch, r.places = append(r.batch, sig), append(r.places, at)
+		r.bytes += len(line)
+		if len(r.batch) >= maxBatchLines || r.bytes >= maxBatchBytes {
+			if err := r.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// flush records the batch. If the log refuses it because of one of its
+// signals, those before are recorded and the error has its place.
+func (r *recorder) flush(ctx context.Context) error {
+	if len(r.batch) == 0 && len(r.definitions) == 0 {
+		return nil
+	}
+	err := r.record(ctx, r.batch)
+	if err != nil && len(r.batch) > 0 && isRefusal(err) {
+		for i, sig := range r.batch {
+			if err = r.record(ctx, []*signal.Signal{sig}); err != nil {
+				err = r.places[i].error(err)
+				break
+			}
+		}
+	}
+	r.batch, r.places, r.bytes = r.batch[:0], r.places[:0], 0
+	return err
+}
+
+// isRefusal reports whether err is about what was to be recorded, and not
+// about the log.
+func isRefusal(err error) bool {
+	return errors.Is(err, sajou.ErrTime) || errors.Is(err, eventlog.ErrTooLarge) ||
+		errors.Is(err, eventlog.ErrInvalid) || errors.Is(err, signal.ErrSchema)
+}
+
+func (r *recorder) record(ctx context.Context, signals []*signal.Signal) error {
+	out, err := r.session.Record(ctx, sajou.Record{Definitions: r.definitions, Signals: signals, Lenient: r.lenient})
+	if err != nil {
+		return err
+	}
+	if r.first == 0 {
+		r.first = out.First
+	}
+	r.defined += len(r.definitions)
+	r.definitions = nil
+	r.signals += len(signals)
+	for _, sig := range signals {
+		if sig.Problem != "" {
+			r.flagged++
+		}
+	}
+	r.meter.show(fmt.Sprintf("%d signals", r.signals))
+	return nil
+}
+
+// readDefinitions reads files of choreographies, and says on stderr what is to
+// be remarked.
+func (a *app) readDefinitions(files []string) ([]*choreography.Definition, error) {
+	var all []*choreography.Definition
+	for _, file := range files {
+		data, err := readBounded(file, maxDefinitions)
+		if err != nil {
+			return nil, err
+		}
+		definitions, diagnostics := choreography.Parse(file, data)
+		for _, d := range diagnostics {
+			fmt.Fprintln(a.stderr, printable(d.String()))
+		}
+		if err := diagnostics.Err(); err != nil {
+			return nil, fail(exitNo, "%s has %s; nothing was recorded",
+				file, plural(len(diagnostics.Only(choreography.Error)), "error", "errors"))
+		}
+		all = append(all, definitions...)
+	}
+	return all, nil
+}
+
+func readBounded(file string, limit int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d MiB", file, limit>>20)
+	}
+	return data, nil
+}

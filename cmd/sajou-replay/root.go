@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay"
+)
+
+// defaultStore is the store when neither -C nor SAJOU_STORE names one.
+const defaultStore = "./sajou-data"
+
+// app is one invocation: the streams, and what the global flags say.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+
+	store   string
+	format  string
+	session string // --session; empty: see target
+	wait    time.Duration
+
+	running bool // the command line was understood and a command has begun
+}
+
+// run executes one command line.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil || a.running {
+		return err
+	}
+	// What cobra refuses before a command begins is misuse.
+	if e, ok := errors.AsType[*exit](err); ok {
+		return e
+	}
+	return misuse("%w; see sajou-replay help", err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sajou-replay",
+		Short: "Travel in time through recorded sessions",
+		Long: `sajou-replay opens recorded agent sessions and travels in time through them.
+
+A store is a directory that holds sessions. A session is a log of entries,
+numbered from 1, each hash-chained to the one before. Everything else, such as
+which performances are on stage at a moment, is computed from the log.
+
+Where a command takes a SESSION and none is given, it means the one that was
+begun last. An argument that reads as an address (or a range) is one; a session
+whose name looks like an address is named with --session.
+
+Addresses of a moment:
+  812              after entry 812; 0 is the beginning
+  end, end-10      the last entry, the tenth before it
+  #9f3ab2c1        the entry whose hash begins so
+  812+350ms        350 ms of session time after entry 812
+  t:1.5s           session time; t:14:02:05 is the time of day (UTC)
+  perf:p-812-1     where that performance began
+Ranges a..b include both ends; a.. and ..b are open.`,
+		Example: `  sajou-replay demo
+  sajou-replay import session.jsonl --define choreographies.json
+  sajou-replay cat --type error
+  sajou-replay state end performances
+  sajou-replay bisect --where 'state.performances.size() > 3'`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if a.format != "text" && a.format != "json" && a.format != "jsonl" {
+				return misuse("-o %q: the formats are text, json and jsonl", a.format)
+			}
+			a.running = true
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	store := os.Getenv("SAJOU_STORE")
+	if store == "" {
+		store = defaultStore
+	}
+	flags := root.PersistentFlags()
+	flags.StringVarP(&a.store, "store", "C", store, "directory of the store; default from SAJOU_STORE")
+	flags.StringVarP(&a.format, "output", "o", "text", "text, json or jsonl")
+	flags.StringVarP(&a.session, "session", "s", "", "session, also one whose name looks like an address")
+	flags.DurationVar(&a.wait, "wait", 2*time.Second, "how long to wait for a store that another process has open")
+	_ = root.RegisterFlagCompletionFunc("session", a.completeSession)
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.MarkPersistentFlagDirname("store")
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return misuse("%w; see sajou-replay %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "sajou-replay "))
+	})
+	root.AddCommand(
+		a.importCommand(), a.exportCommand(),
+		a.lsCommand(), a.infoCommand(), a.catCommand(), a.tailCommand(), a.showCommand(),
+		a.stateCommand(), a.diffCommand(), a.playCommand(),
+		a.verifyCommand(), a.scanCommand(), a.bisectCommand(),
+		a.snapshotCommand(), a.defineCommand(), a.rehearseCommand(),
+		a.versionCommand(), a.manCommand(),
+	)
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// openReading opens the store without changing it.
+func (a *app) openReading() (*sajou.Engine, error) {
+	return a.open(sajou.Config{ReadOnly: true, LockWait: a.wait})
+}
+
+// openWriting opens the store, and makes it if there is none.
+func (a *app) openWriting() (*sajou.Engine, error) {
+	return a.open(sajou.Config{LockWait: a.wait})
+}
+
+func (a *app) open(cfg sajou.Config) (*sajou.Engine, error) {
+	if a.store == "" {
+		return nil, misuse("the store's name is empty")
+	}
+	if info, err := os.Stat(a.store); err == nil && !info.IsDir() {
+		return nil, fail(exitNotFound, "%s is a file, and a store is a directory", a.store)
+	}
+	engine, err := sajou.Open(a.store, cfg)
+	switch {
+	case errors.Is(err, eventlog.ErrNoStore):
+		return nil, fail(exitNotFound, "there is no store in %s; name one with -C, or begin one with: sajou-replay import FILE", a.store)
+	case errors.Is(err, eventlog.ErrLocked):
+		return nil, fail(exitLocked, "the store in %s is in use by another process; end that one, or wait for it with --wait 1m", a.store)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fail(exitLocked, "the store in %s cannot be opened: %v", a.store, err)
+	}
+	return engine, err
+}
+
+// target is the session that a command is about, opened for reading.
+type target struct {
+	engine *sajou.Engine
+	name   string
+	log    *eventlog.Session
+	travel *replay.Replay
+}
+
+func (t *target) Close() error { return t.engine.Close() }
+
+// target opens the store and the session of that name; an empty name means
+// the one that --session names, or else the latest. The caller closes it.
+func (a *app) target(name string) (*target, error) {
+	engine, err := a.openReading()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.targetIn(engine, name)
+	if err != nil {
+		engine.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (a *app) targetIn(engine *sajou.Engine, name string) (*target, error) {
+	if name == "" {
+		name = a.session
+	}
+	if name == "" {
+		latest, err := engine.Latest()
+		if errors.Is(err, eventlog.ErrNoSession) {
+			return nil, fail(exitNotFound, "the store in %s has no session yet; begin one with: sajou-replay import FILE", a.store)
+		}
+		if err != nil {
+			return nil, err
+		}
+		name = latest
+	}
+	travel, err := engine.Replay(name).Open()
+	if errors.Is(err, eventlog.ErrNoSession) || errors.Is(err, eventlog.ErrInvalid) {
+		return nil, noSession(engine, a.store, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	log, err := engine.Log().Session(name)
+	if err != nil {
+		return nil, err
+	}
+	return &target{engine, name, log, travel}, nil
+}
+
+// noSession says which sessions there are instead.
+func noSession(engine *sajou.Engine, store, name string) error {
+	const most = 5
+	names, err := engine.Sessions()
+	if err != nil || len(names) == 0 {
+		return fail(exitNotFound, "there is no session %q in %s; it has none yet", name, store)
+	}
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[len(names)-most:]
+	}
+	return fail(exitNotFound, "there is no session %q in %s; it has %s%s", name, store, strings.Join(names, ", "), more)
+}
+
+func (a *app) completeSession(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	a.wait = 0
+	engine, err := a.openReading()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer engine.Close()
+	names, err := engine.Sessions()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
