@@ -282,7 +282,10 @@ func (s *sessionState) View() any {
 		"flagged": int64(s.flagged),
 	}
 	if s.hasOrigin {
-		view["origin"] = projection.Millis(time.Duration(s.origin))
+		// In two parts, since nanoseconds of Unix time are too many for a
+		// float64, and milliseconds are not.
+		const ms = int64(time.Millisecond)
+		view["origin"] = float64(s.origin/ms) + float64(s.origin%ms)/float64(ms)
 	}
 	return view
 }
