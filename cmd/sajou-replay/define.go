@@ -201,4 +201,3 @@ func (a *app) sessionToAddTo() (string, error) {
 	defer t.Close()
 	return t.name, nil
 }
-

@@ -126,7 +126,9 @@ func printable(s string) string {
 	return b.String()
 }
 
-func hidden(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) }
+func hidden(r rune) bool {
+	return r != ' ' && !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // clip cuts a text to a width in runes.
 func clip(s string, width int) string {

@@ -185,7 +185,6 @@ type stage struct {
 	next  func() (eventlog.Entry, error, bool)
 	ahead *eventlog.Entry
 	seq   eventlog.Seq
-
 }
 
 var _ choreography.CommandSink = (*stage)(nil)
