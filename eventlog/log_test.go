@@ -116,3 +116,12 @@ func TestAppendThenRead(t *testing.T) {
 
 // text makes the data of an entry.
 func text(s string) []byte { return msgp.AppendString(nil, s) }
+
+// textOf reads what text made.
+func textOf(e eventlog.Entry) string {
+	s, _, err := msgp.ReadStringBytes(e.Data)
+	if err != nil {
+		return err.Error()
+	}
+	return s
+}

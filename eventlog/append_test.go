@@ -1,0 +1,551 @@
+package eventlog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// must appends and expects success.
+func must(t *testing.T, s *eventlog.Session, b eventlog.Batch) eventlog.Head {
+	t.Helper()
+	head, err := s.Append(context.Background(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+// count counts the entries of a session.
+func count(t *testing.T, s *eventlog.Session) (n int) {
+	t.Helper()
+	for _, err := range s.Entries(context.Background(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// An expected Head that is not the Head is a conflict, which says what the
+// Head is and writes nothing. The genesis Head expects an empty session.
+func TestExpectedHead(t *testing.T) {
+	ctx := context.Background()
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	s := session(t, l, "a")
+	genesis := eventlog.Head{Hash: eventlog.Genesis("a")}
+	if s.Head() != genesis {
+		t.Errorf("an empty session stands at %v, want %v", s.Head(), genesis)
+	}
+	first := must(t, s, eventlog.Batch{Drafts: drafts(1, 2), Expect: genesis})
+	second := must(t, s, eventlog.Batch{Drafts: drafts(3, 1), Expect: first})
+	for _, expect := range []eventlog.Head{genesis, first, {Seq: 3}, {Seq: 4, Hash: second.Hash}, {Hash: eventlog.Genesis("b")}} {
+		_, err := s.Append(ctx, eventlog.Batch{Drafts: drafts(4, 1), Expect: expect})
+		var conflict *eventlog.ConflictError
+		if !errors.Is(err, eventlog.ErrConflict) || !errors.As(err, &conflict) {
+			t.Errorf("expecting %v: %v, want a conflict", expect, err)
+			continue
+		}
+		if conflict.Expected != expect || conflict.Head != second {
+			t.Errorf("expecting %v: %+v, want Head %v", expect, conflict, second)
+		}
+	}
+	if n := count(t, s); n != 3 {
+		t.Errorf("%d entries, want 3", n)
+	}
+}
+
+// Of many writers that expect the same Head one wins.
+func TestExpectedHeadUnderConcurrentWriters(t *testing.T) {
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	s := session(t, l, "a")
+	head := s.Head()
+	for round := range 20 {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var winners []eventlog.Head
+		for range 6 {
+			wg.Go(func() {
+				h, err := s.Append(context.Background(), eventlog.Batch{Drafts: drafts(round, 1), Expect: head})
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					winners = append(winners, h)
+				} else if !errors.Is(err, eventlog.ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(winners) != 1 {
+			t.Fatalf("round %d: winners %v", round, winners)
+		}
+		head = winners[0]
+	}
+}
+
+// A key's first outcome is its answer for ever: for many goroutines at once,
+// with other drafts, with an expected Head that no longer holds, and after a
+// restart. Another session has its own keys.
+func TestIdempotencyKeys(t *testing.T) {
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	l := open(t, mem, eventlog.Config{})
+	s := session(t, l, "a")
+	must(t, s, eventlog.Batch{Drafts: drafts(1, 1)})
+	for round := range 20 {
+		key := fmt.Sprintf("key %d", round)
+		before := s.Head().Seq
+		var wg sync.WaitGroup
+		heads := make([]eventlog.Head, 8)
+		for i := range heads {
+			wg.Go(func() {
+				head, err := s.Append(ctx, eventlog.Batch{Drafts: drafts(10*round+2, 1+i), Key: key})
+				if err != nil {
+					t.Error(err)
+				}
+				if s.Head().Seq < head.Seq {
+					t.Errorf("answered %v before it is durable: %v", head, s.Head())
+				}
+				heads[i] = head
+			})
+		}
+		wg.Wait()
+		if len(slices.Compact(slices.Clone(heads))) != 1 {
+			t.Fatalf("one key, several outcomes: %v", heads)
+		}
+		if grown := s.Head().Seq - before; s.Head() != heads[0] || grown < 1 || grown > 8 {
+			t.Fatalf("from %d to %v, the outcome was %v", before, s.Head(), heads[0])
+		}
+	}
+	outcome := must(t, s, eventlog.Batch{Drafts: drafts(2000, 3), Key: "kept"})
+	newest := must(t, s, eventlog.Batch{Drafts: drafts(2003, 1)})
+	repeat := func(s *eventlog.Session) {
+		t.Helper()
+		ticket, err := s.Stage(eventlog.Batch{Key: "kept", Expect: eventlog.Head{Seq: 7}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, err := ticket.Wait(); err != nil || head != outcome || !ticket.Repeat() || ticket.First() != outcome.Seq-2 {
+			t.Errorf("repeated: %v from %d, %v; want %v", head, ticket.First(), err, outcome)
+		}
+		if s.Head() != newest {
+			t.Errorf("a repeat moved the head to %v", s.Head())
+		}
+	}
+	repeat(s)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = open(t, mem, eventlog.Config{})
+	s = session(t, l, "a")
+	repeat(s)
+	if e, err := s.Entry(ctx, outcome.Seq-2); err != nil || e.Key != "kept" {
+		t.Errorf("first entry: key %q, %v", e.Key, err)
+	}
+	if e, err := s.Entry(ctx, outcome.Seq-1); err != nil || e.Key != "" {
+		t.Errorf("second entry: key %q, %v", e.Key, err)
+	}
+	other := session(t, l, "b")
+	if head := must(t, other, eventlog.Batch{Drafts: drafts(1, 1), Key: "kept"}); head.Seq != 1 {
+		t.Errorf("another session: %v", head)
+	}
+}
+
+// What no log can hold is refused before anything is written, and the session
+// goes on.
+func TestRefusedBatches(t *testing.T) {
+	ctx := context.Background()
+	const maxEntry = 200
+	l := open(t, vfs.NewMem(), eventlog.Config{MaxEntry: maxEntry, MaxBatch: 1000})
+	s := session(t, l, "a")
+	must(t, s, eventlog.Batch{Drafts: drafts(5, 1)})
+	at := 5 * time.Millisecond
+	one := func(d eventlog.Draft) []eventlog.Draft { return []eventlog.Draft{d} }
+	fill := func(n int) []eventlog.Draft {
+		return slices.Repeat(one(eventlog.Draft{Kind: eventlog.KindSignal, At: at, Data: text("x")}), n)
+	}
+	for _, tt := range []struct {
+		name  string
+		batch eventlog.Batch
+		want  error
+	}{
+		{"no entries", eventlog.Batch{}, eventlog.ErrInvalid},
+		{"no entries, with a key", eventlog.Batch{Key: "k"}, eventlog.ErrInvalid},
+		{"kind 0", eventlog.Batch{Drafts: one(eventlog.Draft{At: at, Data: text("x")})}, eventlog.ErrInvalid},
+		{"kind 6", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 6, At: at, Data: text("x")})}, eventlog.ErrInvalid},
+		{"back in time", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at - 1, Data: text("x")})}, eventlog.ErrInvalid},
+		{"back in time within the batch", eventlog.Batch{Drafts: []eventlog.Draft{{Kind: 1, At: at + 2, Data: text("x")}, {Kind: 1, At: at + 1, Data: text("x")}}}, eventlog.ErrInvalid},
+		{"before the session", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: -1, Data: text("x")})}, eventlog.ErrInvalid},
+		{"no data", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at})}, eventlog.ErrInvalid},
+		{"half a value", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at, Data: text("xyz")[:2]})}, eventlog.ErrInvalid},
+		{"two values", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at, Data: append(text("x"), text("y")...)})}, eventlog.ErrInvalid},
+		{"the reserved byte", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at, Data: []byte{0xc1}})}, eventlog.ErrInvalid},
+		{"nested without end", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at, Data: bytes.Repeat([]byte{0x91}, 150)})}, eventlog.ErrInvalid},
+		{"an array that claims much", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at, Data: []byte{0xdd, 0xff, 0xff, 0xff, 0xff}})}, eventlog.ErrInvalid},
+		{"a large entry", eventlog.Batch{Drafts: one(eventlog.Draft{Kind: 1, At: at, Data: text(strings.Repeat("x", maxEntry))})}, eventlog.ErrTooLarge},
+		{"a long key", eventlog.Batch{Drafts: fill(1), Key: strings.Repeat("k", eventlog.MaxKey+1)}, eventlog.ErrTooLarge},
+		{"a large batch", eventlog.Batch{Drafts: fill(100)}, eventlog.ErrTooLarge},
+		{"too many entries", eventlog.Batch{Drafts: fill(eventlog.MaxBatchEntries + 1)}, eventlog.ErrTooLarge},
+	} {
+		before := s.Head()
+		if _, err := s.Append(ctx, tt.batch); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+		if s.Head() != before {
+			t.Errorf("%s: the head moved", tt.name)
+		}
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := s.Append(cancelled, eventlog.Batch{Drafts: fill(1)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	must(t, s, eventlog.Batch{Drafts: fill(2)})
+	if n := count(t, s); n != 3 {
+		t.Errorf("%d entries, want 3", n)
+	}
+}
+
+// The largest batch and the largest entry that are allowed can be read again.
+func TestLargestBatch(t *testing.T) {
+	ctx := context.Background()
+	l := open(t, vfs.NewMem(), eventlog.Config{MaxEntry: 1 << 20})
+	s := session(t, l, "a")
+	must(t, s, eventlog.Batch{Drafts: slices.Repeat([]eventlog.Draft{{Kind: 1, Data: text("x")}}, eventlog.MaxBatchEntries)})
+	key := strings.Repeat("k", eventlog.MaxKey)
+	size := 1<<20 - 1
+	for ; ; size-- {
+		_, err := s.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Kind: 1, Data: text(strings.Repeat("x", size))}}, Key: key})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, eventlog.ErrTooLarge) || size < 1<<20-400 {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+	}
+	e, err := s.Entry(ctx, eventlog.MaxBatchEntries+1)
+	if err != nil || len(e.Body) > 1<<20 || e.Key != key || len(e.Data) != size+5 {
+		t.Errorf("read back %d bytes of data, key of %d bytes: %v", len(e.Data), len(e.Key), err)
+	}
+	if r, err := l.Verify(ctx, "a", eventlog.VerifyOptions{}); err != nil || r.Fault != nil {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+}
+
+func TestSessionNames(t *testing.T) {
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	for _, name := range []string{"a", "release-42", "a/b", "Ünïcode 日本", strings.Repeat("n", eventlog.MaxName)} {
+		s := session(t, l, name)
+		must(t, s, eventlog.Batch{Drafts: drafts(1, 1)})
+		if again := session(t, l, name); again != s {
+			t.Errorf("%q has two handles", name)
+		}
+	}
+	for _, name := range []string{"", "a\nb", "\x00", "\x7f", "bad \xff", "a\u2028b", strings.Repeat("n", eventlog.MaxName+1)} {
+		if _, err := l.Session(name); !errors.Is(err, eventlog.ErrInvalid) {
+			t.Errorf("%q: %v, want ErrInvalid", name, err)
+		}
+	}
+	session(t, l, "never begun")
+	infos, err := l.Sessions()
+	if err != nil || len(infos) != 5 || infos[0].Name != "a" || infos[1].Name != "release-42" {
+		t.Errorf("sessions: %v, %v", infos, err)
+	}
+	if _, err := l.Verify(context.Background(), "never begun", eventlog.VerifyOptions{}); !errors.Is(err, eventlog.ErrNoSession) {
+		t.Errorf("verify a session that does not exist: %v", err)
+	}
+}
+
+// Writers of one session get ranges that are disjoint and consecutive, each
+// with what its writer put there.
+func TestConcurrentWritersOfOneSession(t *testing.T) {
+	ctx := context.Background()
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	s := session(t, l, "a")
+	type span struct {
+		first, last eventlog.Seq
+		writer      string
+	}
+	var mu sync.Mutex
+	var spans []span
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 30 {
+				name := fmt.Sprintf("%d/%d", w, i)
+				ds := slices.Repeat([]eventlog.Draft{{Kind: eventlog.KindSignal, Data: text(name)}}, 1+(w+i)%4)
+				ticket, err := s.Stage(eventlog.Batch{Drafts: ds})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				head, err := ticket.Wait()
+				if err != nil || s.Head().Seq < head.Seq || head != ticket.Head() {
+					t.Errorf("head %v, ticket %v, session %v: %v", head, ticket.Head(), s.Head(), err)
+				}
+				mu.Lock()
+				spans = append(spans, span{ticket.First(), head.Seq, name})
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(spans, func(a, b span) int { return int(a.first) - int(b.first) })
+	var want, got []string
+	next := eventlog.Seq(1)
+	for _, s := range spans {
+		if s.first != next {
+			t.Fatalf("a range begins with %d, want %d", s.first, next)
+		}
+		next = s.last + 1
+		want = append(want, slices.Repeat([]string{s.writer}, int(s.last-s.first)+1)...)
+	}
+	for e, err := range s.Entries(ctx, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(e.Data[1:]))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestThousandSessions(t *testing.T) {
+	ctx := context.Background()
+	mem := vfs.NewMem()
+	l := open(t, mem, eventlog.Config{})
+	heads := map[string]eventlog.Head{}
+	var names []string
+	for i := range 1000 {
+		name := fmt.Sprintf("session %d", i*7919%1000)
+		names = append(names, name)
+		heads[name] = must(t, session(t, l, name), eventlog.Batch{Drafts: drafts(1, 1+i%3), Key: "begin"})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = open(t, mem, eventlog.Config{})
+	infos, err := l.Sessions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, info := range infos {
+		if info.Name != names[i] {
+			t.Fatalf("session %d is %q, want %q", i, info.Name, names[i])
+		}
+		r, err := l.Verify(ctx, info.Name, eventlog.VerifyOptions{Expect: heads[info.Name], Workers: 1})
+		if err != nil || r.Fault != nil || r.Head != heads[info.Name] {
+			t.Errorf("%s: %+v, %v", info.Name, r, err)
+		}
+	}
+	if head := must(t, session(t, l, "one more"), eventlog.Batch{Drafts: drafts(1, 1)}); head.Seq != 1 {
+		t.Errorf("a new session begins with %v", head)
+	}
+}
+
+// A store is open once: a second Open says so, and says so after waiting.
+func TestLockedStore(t *testing.T) {
+	for name, disk := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
+		dir := filepath.Join(t.TempDir(), "store")
+		l, err := eventlog.Open(dir, eventlog.Config{FS: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cfg := range []eventlog.Config{{}, {ReadOnly: true}, {LockWait: 50 * time.Millisecond}} {
+			cfg.FS = disk
+			if l, err := eventlog.Open(dir, cfg); !errors.Is(err, eventlog.ErrLocked) {
+				t.Errorf("%s: %+v: %v, %v; want ErrLocked", name, cfg, l, err)
+			}
+		}
+		if err := errors.Join(l.Close(), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		l, err = eventlog.Open(dir, eventlog.Config{FS: disk})
+		if err != nil {
+			t.Fatalf("%s: after Close: %v", name, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// contents reads every file below a directory, with its time; only that of
+// the lock file changes with each Open.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files[path] = string(b)
+		if d.Name() != "LOCK" {
+			files[path] += info.ModTime().String()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// A read-only Open changes no byte, neither of a store that was closed nor of
+// one whose write-ahead log has to be replayed, and reads all of it.
+func TestReadOnlyOpenChangesNothing(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "store")
+	l, err := eventlog.Open(dir, eventlog.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, session(t, l, "a"), eventlog.Batch{Drafts: drafts(1, 5)})
+	// A copy of the files as they are now is what a kill would leave.
+	killed := filepath.Join(t.TempDir(), "killed")
+	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{dir, killed} {
+		before := contents(t, dir)
+		l, err := eventlog.Open(dir, eventlog.Config{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := session(t, l, "a")
+		if n := count(t, s); n != 5 {
+			t.Errorf("%d entries, want 5", n)
+		}
+		if _, err := s.Append(ctx, eventlog.Batch{Drafts: drafts(6, 1)}); !errors.Is(err, eventlog.ErrReadOnly) {
+			t.Errorf("append: %v", err)
+		}
+		if !errors.Is(l.Err(), eventlog.ErrReadOnly) {
+			t.Errorf("Err() = %v", l.Err())
+		}
+		if r, err := l.Verify(ctx, "a", eventlog.VerifyOptions{}); err != nil || r.Fault != nil {
+			t.Errorf("verify: %+v, %v", r, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(before, contents(t, dir)); d != "" {
+			t.Errorf("changed:\n%s", d)
+		}
+	}
+}
+
+// What is not a store of this program is refused with the right error.
+func TestOpenWrongDirectories(t *testing.T) {
+	tmp := t.TempDir()
+	plain := filepath.Join(tmp, "plain")
+	if err := errors.Join(os.Mkdir(plain, 0o755), os.WriteFile(filepath.Join(plain, "notes.txt"), []byte("hello"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	pebbleStore := func(name string, key, value []byte) string {
+		dir := filepath.Join(tmp, name)
+		db, err := pebble.Open(dir, &pebble.Options{Logger: quiet{t}, FormatMajorVersion: pebble.FormatWALSyncChunks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Set(key, value, pebble.Sync), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	other := pebbleStore("other", []byte("user/1"), []byte("x"))
+	newer := pebbleStore("newer", eventlog.KeyFormat, []byte{2})
+	garbled := pebbleStore("garbled", eventlog.KeyFormat, []byte{1, 2})
+	for _, tt := range []struct {
+		dir      string
+		readOnly bool
+		want     error // nil: any
+	}{
+		{filepath.Join(tmp, "nowhere"), true, eventlog.ErrNoStore},
+		{plain, true, eventlog.ErrNoStore},
+		{filepath.Join(plain, "notes.txt"), true, eventlog.ErrNoStore},
+		{filepath.Join(plain, "notes.txt"), false, nil},
+		{other, true, eventlog.ErrVersion},
+		{other, false, eventlog.ErrVersion},
+		{newer, true, eventlog.ErrVersion},
+		{newer, false, eventlog.ErrVersion},
+		{garbled, false, eventlog.ErrCorrupt},
+	} {
+		var before map[string]string
+		if tt.readOnly {
+			before = contents(t, tmp)
+		}
+		l, err := eventlog.Open(tt.dir, eventlog.Config{ReadOnly: tt.readOnly})
+		if err == nil {
+			t.Errorf("%s: opens", tt.dir)
+			_ = l.Close()
+			continue
+		}
+		if tt.want != nil && !errors.Is(err, tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s, read-only %v: %v, want one line with %v", tt.dir, tt.readOnly, err, tt.want)
+		}
+		if tt.readOnly {
+			if d := cmp.Diff(before, contents(t, tmp)); d != "" {
+				t.Errorf("%s: changed:\n%s", tt.dir, d)
+			}
+		}
+	}
+	if _, err := eventlog.Open(filepath.Join(tmp, "x"), eventlog.Config{MaxEntry: -1}); !errors.Is(err, eventlog.ErrInvalid) {
+		t.Errorf("a negative bound: %v", err)
+	}
+}
+
+// Every call on a closed log says that it is closed.
+func TestClosed(t *testing.T) {
+	ctx := context.Background()
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	s := session(t, l, "a")
+	must(t, s, eventlog.Batch{Drafts: drafts(1, 3)})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, appendErr := s.Append(ctx, eventlog.Batch{Drafts: drafts(4, 1)})
+	_, sessionErr := l.Session("b")
+	_, listErr := l.Sessions()
+	_, verifyErr := l.Verify(ctx, "a", eventlog.VerifyOptions{})
+	_, entryErr := s.Entry(ctx, 1)
+	_, sizeErr := l.DiskSize(ctx, "a")
+	for name, err := range map[string]error{
+		"append": appendErr, "session": sessionErr, "list": listErr, "verify": verifyErr,
+		"entry": entryErr, "size": sizeErr, "err": l.Err(),
+	} {
+		if !errors.Is(err, eventlog.ErrClosed) {
+			t.Errorf("%s: %v, want ErrClosed", name, err)
+		}
+	}
+	for _, err := range s.Follow(ctx, 4) {
+		if !errors.Is(err, eventlog.ErrClosed) {
+			t.Errorf("follow: %v", err)
+		}
+	}
+}
