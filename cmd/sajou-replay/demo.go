@@ -222,7 +222,7 @@ the performance that glows; the choreography for failures lacks
 		a.command("bisect --good 0 --bad end --where \"$WRONG\""), scanned,
 		a.command(fmt.Sprintf("show %d", scanned)),
 		a.command(fmt.Sprintf("diff %d %d", scanned-1, scanned)),
-		a.command(fmt.Sprintf("play --fps 0 %d..%d+2s", scanned-1, scanned+3)),
+		a.command(fmt.Sprintf("play --fps 0 %d..%d", scanned-1, scanned+4)),
 		a.command("help"))
 }
 
