@@ -388,6 +388,29 @@ func TestLockedStore(t *testing.T) {
 	}
 }
 
+// Another way to the same directory is no way around its lock.
+func TestLockedUnderAnotherPath(t *testing.T) {
+	tmp := t.TempDir()
+	dir := filepath.Join(tmp, "store")
+	l, err := eventlog.Open(dir, eventlog.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(tmp, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(tmp)
+	for _, path := range []string{"store", "./store/", link, tmp + "/../" + filepath.Base(tmp) + "/store"} {
+		if second, err := eventlog.Open(path, eventlog.Config{}); !errors.Is(err, eventlog.ErrLocked) {
+			t.Errorf("%s: %v, %v; want ErrLocked", path, second, err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // contents reads every file below a directory, with its time; only that of
 // the lock file changes with each Open.
 func contents(t *testing.T, dir string) map[string]string {

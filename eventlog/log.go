@@ -83,7 +83,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -234,6 +233,13 @@ func Open(dir string, cfg Config) (*Log, error) {
 		if names, err := cfg.FS.List(dir); err != nil || !holdsStore(names) {
 			return nil, fmt.Errorf("%w in %s", ErrNoStore, dir)
 		}
+	} else if err := makeDirectory(cfg.FS, dir); err != nil {
+		return nil, fmt.Errorf("eventlog: create %s: %w", dir, err)
+	}
+	if cfg.FS == vfs.Default {
+		if dir, err = canonical(dir); err != nil {
+			return nil, err
+		}
 	}
 	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
 	l.disk = newFreezeFS(cfg.FS, l.fail)
@@ -274,73 +280,6 @@ func (l *Log) firstFailure() error {
 func (l *Log) closeStore() error {
 	close(l.disk.closing)
 	return l.db.Close()
-}
-
-func holdsStore(names []string) bool {
-	for _, n := range names {
-		if len(n) > len("marker.manifest") && n[:len("marker.manifest")] == "marker.manifest" {
-			return true
-		}
-	}
-	return false
-}
-
-// lockDirectory takes the store's lock, trying again until cfg.LockWait is
-// over.
-func lockDirectory(dir string, cfg Config) (*pebble.Lock, error) {
-	if !cfg.ReadOnly {
-		if err := makeDirectory(cfg.FS, dir); err != nil {
-			return nil, fmt.Errorf("eventlog: create %s: %w", dir, err)
-		}
-	}
-	const pause = 20 * time.Millisecond
-	for waited := time.Duration(0); ; waited += pause {
-		lock, err := pebble.LockDirectory(dir, cfg.FS)
-		if err == nil {
-			return lock, nil
-		}
-		if errors.Is(err, os.ErrPermission) || errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("eventlog: lock %s: %w", dir, err)
-		}
-		if waited >= cfg.LockWait {
-			return nil, fmt.Errorf("%w: %s: %v", ErrLocked, dir, err)
-		}
-		<-time.After(pause)
-	}
-}
-
-// makeDirectory creates dir and its missing parents so that a crash does not
-// lose them: what is in the store is no more durable than the way to it.
-func makeDirectory(fs vfs.FS, dir string) error {
-	var changed []string // directories that get a new entry
-	for path := dir; ; {
-		if _, err := fs.Stat(path); err == nil {
-			break
-		}
-		parent := fs.PathDir(path)
-		if parent == path {
-			break
-		}
-		path = parent
-		changed = append(changed, path)
-	}
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, path := range changed {
-		if err := syncDirectory(fs, path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func syncDirectory(fs vfs.FS, path string) error {
-	d, err := fs.OpenDir(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 func openError(dir string, err error) error {
