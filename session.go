@@ -175,12 +175,28 @@ func judge(signals []*signal.Signal, lenient bool) ([]*signal.Signal, error) {
 		marked.Problem = problemOf(err)
 		// Lenience is for the schema: what cannot be read back, a payload
 		// that is no JSON object above all, is refused all the same.
-		if _, broken := signal.Decode(marked.Append(nil)); broken != nil {
+		if !readable(&marked) {
 			return nil, err
 		}
 		signals[i] = &marked
 	}
 	return signals, nil
+}
+
+// readable reports whether a signal comes back from its entry as it is.
+func readable(sig *signal.Signal) bool {
+	if _, err := signal.Decode(sig.Append(nil)); err != nil {
+		return false
+	}
+	for _, v := range []signal.Value{sig.Payload, sig.Metadata, sig.Raw} {
+		if v == nil {
+			continue
+		}
+		if _, rest, err := signal.CheckValue(v); err != nil || len(rest) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // problemOf words a refusal for the signal that is recorded in spite of it.
