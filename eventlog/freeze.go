@@ -37,12 +37,11 @@ type freezeFS struct {
 	// sync that ends from now on can be believed. Set after fail was called.
 	lost atomic.Bool
 
-	memory  *vfs.MemFS    // files created while frozen, by base name
-	closing chan struct{} // closed right before the store is; releases compactions
+	memory *vfs.MemFS // tables created while frozen, by base name
 }
 
 func newFreezeFS(fs vfs.FS, fail func(error)) *freezeFS {
-	return &freezeFS{FS: fs, fail: fail, memory: vfs.NewMem(), closing: make(chan struct{})}
+	return &freezeFS{FS: fs, fail: fail, memory: vfs.NewMem()}
 }
 
 func (f *freezeFS) Unwrap() vfs.FS { return f.FS }
@@ -105,9 +104,7 @@ func (f *freezeFS) create(name string, category vfs.DiskWriteCategory, create fu
 		f.freeze(err)
 	}
 	if category == writeCategoryCompaction {
-		// Compactions only tidy up, and their size has no bound: none while
-		// frozen. Pebble would try again at once, so it is kept waiting.
-		<-f.closing
+		// One that had begun; its size has no bound. See [compactions].
 		return nil, *f.cause.Load()
 	}
 	if roleOf(name) == roleTable {

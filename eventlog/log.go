@@ -63,7 +63,8 @@
 //     chain is an error.
 //   - After a failed write the log is read-only until it is opened again:
 //     every later append answers [ErrReadOnly] with the cause. The process
-//     goes on.
+//     goes on, and nothing more is written to the disk: what is there is what
+//     a crash at that moment could have left.
 //   - An idempotency key is remembered for ever, with the outcome of its
 //     first use.
 //
@@ -72,8 +73,10 @@
 // The chain shows that an entry was altered, dropped, moved or taken from
 // another session. It does not stop someone who can rewrite a whole
 // session, nor does it show that the newest entries were cut off: compare a
-// [Head] kept elsewhere ([VerifyOptions]). Several handles share one
-// process; a directory belongs to one process at a time.
+// [Head] kept elsewhere ([VerifyOptions]). Without one, bytes that rot in the
+// last block (32 KiB) of the write-ahead log of a process that was killed look
+// like a write that was cut off, and cost the entries behind them. A directory
+// is open once at a time; sessions and goroutines share the one [Log].
 package eventlog
 
 import (
@@ -83,6 +86,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,7 +267,7 @@ func Open(dir string, cfg Config) (*Log, error) {
 		err = errors.Join(l.checkFormat(), l.countSessions())
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.closeStore())
+		return nil, errors.Join(err, l.db.Close())
 	}
 	return l, nil
 }
@@ -276,15 +280,9 @@ func (l *Log) firstFailure() error {
 	return nil
 }
 
-// closeStore closes Pebble; it is called once.
-func (l *Log) closeStore() error {
-	close(l.disk.closing)
-	return l.db.Close()
-}
-
 func openError(dir string, err error) error {
 	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: store %s: %v", ErrCorrupt, dir, err)
+		return fmt.Errorf("%w: store %s: %s", ErrCorrupt, dir, firstLine(err))
 	}
 	return fmt.Errorf("eventlog: open %s: %w", dir, err)
 }
@@ -311,6 +309,7 @@ func (l *Log) pebbleOptions() *pebble.Options {
 		},
 	}
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
+	opts.Experimental.CompactionScheduler = newCompactions(l.disk)
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
@@ -518,11 +517,10 @@ func (l *Log) failed() <-chan struct{} { return l.failedCh }
 // keeps a broken table from taking a whole core as well.
 func (l *Log) backgroundError(err error) {
 	l.fail(err)
-	select {
-	case <-l.disk.closing:
-	case <-time.After(50 * time.Millisecond):
-	}
+	<-time.After(backgroundPause)
 }
+
+const backgroundPause = 50 * time.Millisecond
 
 // acquire notes a reader or writer that Close has to wait for.
 func (l *Log) acquire() (release func(), err error) {
@@ -549,7 +547,7 @@ func (l *Log) Close() error {
 	if l.failure.Load() != nil {
 		// What was lost has been told to those who lost it; what Pebble has
 		// to say about it now is of no use.
-		_ = l.closeStore()
+		_ = l.db.Close()
 		return nil
 	}
 	var err error
@@ -558,7 +556,7 @@ func (l *Log) Close() error {
 		// the write-ahead log.
 		err = l.db.Flush()
 	}
-	err = errors.Join(err, l.closeStore(), l.firstFailure())
+	err = errors.Join(err, l.db.Close(), l.firstFailure())
 	if err != nil {
 		return fmt.Errorf("eventlog: close: %w", err)
 	}
@@ -586,7 +584,13 @@ func (l *Log) DiskSize(_ context.Context, name string) (uint64, error) {
 
 func readError(op string, err error) error {
 	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: %s: %v", ErrCorrupt, op, err)
+		return fmt.Errorf("%w: %s: %s", ErrCorrupt, op, firstLine(err))
 	}
 	return fmt.Errorf("eventlog: %s: %w", op, err)
+}
+
+// firstLine drops what Pebble appends to errors for its own reports.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }
