@@ -1,0 +1,23 @@
+# What must pass, and what is run by hand. `make` alone checks everything that needs no network once the tools are built.
+LINT     := go tool -modfile=.ci/tools.mod golangci-lint
+FUZZTIME ?= 10s
+SUITE    ?= internal/conformance/testdata
+
+.PHONY: check fmt fmt-check vet lint test race fuzz bench golden cover generate conformance demo clean
+
+check: fmt-check vet lint test
+
+fmt:         ; $(LINT) fmt
+fmt-check:   ; $(LINT) fmt --diff
+vet:         ; go vet ./...
+lint:        ; $(LINT) run
+test:        ; go test ./...
+race:        ; .ci/race
+fuzz:        ; FUZZTIME=$(FUZZTIME) .ci/fuzz
+bench:       ; go run ./internal/bench
+golden:      ; go test ./choreography ./cmd/sajou-replay -update
+cover:       ; go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
+generate:    ; go generate ./...
+conformance: ; SAJOU_CONFORMANCE=$(SUITE) go test -v -count=1 ./internal/conformance
+demo:        ; go run ./cmd/sajou-replay demo
+clean:       ; rm -rf sajou-data cover.out *.test *.prof
