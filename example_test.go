@@ -1,0 +1,74 @@
+package sajou_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// An engine in a directory: a choreography comes into force, a signal is
+// recorded, and the state at that moment is asked for.
+func Example() {
+	if err := record(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// entry 3 is durable
+	// p-3-1 of task_dispatch
+}
+
+func record() error {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "sajou")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	definitions, diagnostics := choreography.Parse("walk.json", []byte(
+		`{"on":"task_dispatch","steps":[{"action":"move","entity":"signal.to","to":"desk","duration":800}]}`))
+	if err := diagnostics.Err(); err != nil {
+		return err
+	}
+	sig, err := signal.Parse([]byte(`{"id":"1","type":"task_dispatch","timestamp":1700000000000,"source":"example",` +
+		`"payload":{"taskId":"t-1","from":"boss","to":"scout"}}`))
+	if err != nil {
+		return err
+	}
+
+	eng, err := sajou.Open(dir, sajou.Config{})
+	if err != nil {
+		return err
+	}
+	defer eng.Close()
+	ses, err := eng.Session(ctx, "release-42")
+	if err != nil {
+		return err
+	}
+	if _, err := ses.Define(ctx, definitions...); err != nil {
+		return err
+	}
+	var sink choreography.RecordingSink
+	detach := ses.Attach(&sink)       // commands, as they happen
+	head, err := ses.Signal(ctx, sig) // durable when it returns
+	if err != nil {
+		return err
+	}
+	detach()
+
+	fmt.Printf("entry %d is durable\n", head.Seq)
+	state, err := eng.Replay("release-42").At(ctx, head.Seq)
+	if err != nil {
+		return err
+	}
+	performances, _ := state.View()[sajou.ProjectionPerformances].(map[string]any)
+	for id, p := range performances {
+		view, _ := p.(map[string]any)
+		fmt.Println(id, "of", view["on"])
+	}
+	return nil
+}
