@@ -45,7 +45,7 @@ func (a Animation) Params() map[string]any { return a.p.cue.resolver.params(a.n.
 // Progress returns how far the animation is at an instant, raw and eased. It
 // is clamped to the animation's beginning and end.
 func (a Animation) Progress(at time.Duration) (raw, eased float64) {
-	raw = rawProgress(max(0, int64(at-a.Start)), int64(a.Duration))
+	raw = a.n.progress(max(0, int64(at-a.Start)))
 	return raw, a.n.ease.at(raw)
 }
 

@@ -153,7 +153,7 @@ func (s *Scheduler) update(p *performance, c *cursor, n *node) {
 	s.sink.OnActionUpdate(ActionUpdate{
 		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
 		EntityRef: c.entity, Params: c.params,
-		Progress: n.ease.at(rawProgress(elapsed, n.duration)), Elapsed: time.Duration(elapsed),
+		Progress: n.ease.at(n.progress(elapsed)), Elapsed: time.Duration(elapsed),
 	})
 }
 
@@ -168,12 +168,17 @@ func (s *Scheduler) complete(p *performance, c *cursor, n *node) {
 	})
 }
 
-// rawProgress is the share of a duration that has passed, in [0, 1].
-func rawProgress(elapsed, duration int64) float64 {
-	if elapsed >= duration {
+// progress is the share of an animation that has passed, in [0, 1]. A duration
+// out of reach counts as written: where it is cut off is no place to arrive at.
+func (n *node) progress(elapsed int64) float64 {
+	switch {
+	case elapsed >= n.duration:
 		return 1
+	case n.duration == math.MaxInt64:
+		return float64(elapsed) / float64(n.written*1e6)
+	default:
+		return float64(elapsed) / float64(n.duration)
 	}
-	return float64(elapsed) / float64(duration)
 }
 
 // advance moves the cursor to its next node.
