@@ -150,8 +150,10 @@ func (a *app) reportImport(ctx context.Context, name string, r *recorder, stoppe
 	if stopped != nil {
 		result.Stopped = stopped.Error()
 	}
-	if err := a.output().one(text, result); err != nil {
-		return err
+	if stopped == nil || r.first > 0 || a.format != "text" {
+		if err := a.output().one(text, result); err != nil {
+			return err
+		}
 	}
 	switch {
 	case stopped == nil:
@@ -187,8 +189,20 @@ type place struct {
 	line int
 }
 
-// placed gives err the place in front.
-func (p place) error(err error) error { return fmt.Errorf("%s:%d: %w", p.file, p.line, err) }
+// error gives err the place in front, as compilers do.
+func (p place) error(err error) error { return &lineError{p, err} }
+
+// lineError says in which line what was wrong.
+type lineError struct {
+	place
+	err error
+}
+
+func (e *lineError) Error() string {
+	return fmt.Sprintf("%s:%d: %s", e.file, e.line, oneLine(e.err.Error()))
+}
+
+func (e *lineError) Unwrap() error { return e.err }
 
 // readAll records all files. On an error, what was read before it is recorded.
 func (r *recorder) readAll(ctx context.Context, files []string, stdin io.Reader) error {
@@ -207,7 +221,7 @@ func (r *recorder) readAll(ctx context.Context, files []string, stdin io.Reader)
 }
 
 func (r *recorder) read(ctx context.Context, file string, stdin io.Reader) error {
-	in, name := stdin, "stdin"
+	in, name := io.Reader(newInterruptible(ctx, stdin)), "stdin"
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {

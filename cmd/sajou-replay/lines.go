@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -109,4 +110,53 @@ func (m *meter) clear() {
 	if m.w != nil && m.shown {
 		fmt.Fprint(m.w, "\r\x1b[K")
 	}
+}
+
+// interruptible reads from r until ctx ends. A read from a terminal or a pipe
+// cannot be called off, so each has a goroutine; the one that still waits when
+// ctx ends is left behind, and ends with the process or with its next byte.
+type interruptible struct {
+	ctx     context.Context //nolint:containedctx // a reader's calls have none; it lives as long as one import
+	r       io.Reader
+	done    chan readResult // holds one, so that nobody waits to deliver it
+	reading bool
+	left    []byte // read and not handed out yet
+	err     error
+}
+
+type readResult struct {
+	data []byte
+	err  error
+}
+
+func newInterruptible(ctx context.Context, r io.Reader) *interruptible {
+	return &interruptible{ctx: ctx, r: r, done: make(chan readResult, 1)}
+}
+
+func (i *interruptible) Read(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(i.left) == 0 && i.err == nil {
+		if !i.reading {
+			i.reading = true
+			go func() {
+				b := make([]byte, 64<<10)
+				n, err := i.r.Read(b)
+				i.done <- readResult{b[:n], err}
+			}()
+		}
+		select {
+		case got := <-i.done:
+			i.reading, i.left, i.err = false, got.data, got.err
+		case <-i.ctx.Done():
+			return 0, i.ctx.Err()
+		}
+	}
+	n := copy(p, i.left)
+	i.left = i.left[n:]
+	if len(i.left) == 0 && i.err != nil {
+		return n, i.err
+	}
+	return n, nil
 }

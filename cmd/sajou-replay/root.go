@@ -107,7 +107,7 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 		return misuse("%w; see sajou-replay %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "sajou-replay "))
 	})
 	root.AddCommand(
-		a.importCommand(), a.exportCommand(),
+		a.demoCommand(), a.importCommand(), a.exportCommand(),
 		a.lsCommand(), a.infoCommand(), a.catCommand(), a.tailCommand(), a.showCommand(),
 		a.stateCommand(), a.diffCommand(), a.playCommand(),
 		a.verifyCommand(), a.scanCommand(), a.bisectCommand(),

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	sajou "github.com/sajou-dev/sajou-go"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"sajou-replay": main})
+}
+
+// TestScript runs the command as people do; each file in testdata/script is
+// one story. The command "code N CMD..." checks an exit code.
+func TestScript(t *testing.T) {
+	docs, err := filepath.Abs("../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DOCS", docs)
+			env.Setenv("SAJOU_STORE", filepath.Join(env.WorkDir, "store"))
+			return nil
+		},
+	})
+}
+
+// result is what one command line gave.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+func sajouReplay(t *testing.T, ctx context.Context, stdin io.Reader, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	err := run(ctx, args, stdin, &stdout, &stderr)
+	code := exitCode(err, &stderr)
+	return result{stdout.String(), stderr.String(), code}
+}
+
+func signalLines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		line, err := json.Marshal(map[string]any{
+			"id": "s", "type": "note", "timestamp": 1000 + i, "source": "adapter:test", "payload": map[string]any{"n": i},
+		})
+		if err != nil {
+			panic(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
+func importLines(t *testing.T, store string, n int) {
+	t.Helper()
+	r := sajouReplay(t, t.Context(), strings.NewReader(signalLines(n)), "-C", store, "import", "-", "-s", "a")
+	if r.code != 0 {
+		t.Fatalf("import: exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestExitCodes shows the code and that there is at most one line about it,
+// for every kind of mistake.
+func TestExitCodes(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	importLines(t, store, 5)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args string
+		code int
+	}{
+		{"ls", 0},
+		{"", 0},
+		{"help", 0},
+		{"completion bash", 0},
+		{"nonsense", 2},
+		{"ls extra", 2},
+		{"ls --nonsense", 2},
+		{"ls -o yaml", 2},
+		{"show", 2},
+		{"show 1 2 3", 2},
+		{"show 1x", 2},
+		{"show #zz", 2},
+		{"show t:yesterday", 2},
+		{"show 0", 4},
+		{"show 7", 4},
+		{"show #ffffffff", 4},
+		{"show nobody 1", 4},
+		{"show -s nobody 1", 4},
+		{"show -s a 1x", 2},
+		{"show a 2", 0},
+		{"show 2+1h", 4},
+		{"cat 3..1", 2},
+		{"cat 3..x", 2},
+		{"cat a 1..2 3", 2},
+		{"cat --kind nonsense", 2},
+		{"cat --where nonsense", 2},
+		{"cat --where seq", 2},
+		{"cat --type nobody", 0},
+		{"scan", 2},
+		{"scan --where seq>99", 1},
+		{"scan --where seq>2 --first", 0},
+		{"scan --where seq>2 --first --last", 2},
+		{"scan --where seq/0==1", 1},
+		{"scan --where entry.payload.nothing==1", 1},
+		{"scan --where seq --changes", 0},
+		{"scan a 1..2 x --where true", 2},
+		{"state end nothing", 4},
+		{"state 1 2 3", 2},
+		{"state 99", 4},
+		{"diff 1", 2},
+		{"diff 2 2", 0},
+		{"diff 1 2", 1},
+		{"diff 1 2 nothing", 4},
+		{"play --rate 0", 0},
+		{"play --rate -1", 2},
+		{"play --fps 5000", 2},
+		{"play --rate 0 1..2 --from 1", 2},
+		{"play --rate 1 -o json", 2},
+		{"play --idle -1s", 2},
+		{"verify", 0},
+		{"verify nobody", 4},
+		{"verify --all", 0},
+		{"verify --all a", 2},
+		{"verify --head 1:2", 2},
+		{"verify --head 3:" + strings.Repeat("0", 64), 1},
+		{"verify --workers -1", 2},
+		{"export", 0},
+		{"export --raw --all", 2},
+		{"export --raw 2..3", 2},
+		{"bisect", 2},
+		{"bisect a b --where true", 2},
+		{"bisect --where seq>2 -- true", 2},
+		{"bisect --where seq>2", 0},
+		{"bisect --where true", 1},
+		{"bisect --where seq>2 --good 5 --bad 1", 2},
+		{"bisect --good 99 --where seq>2", 4},
+		{"bisect --good x --where seq>2", 2},
+		{"bisect -- " + filepath.Join(store, "nothing"), 7},
+		{"tail -f -o json", 2},
+		{"tail --interval 0s", 2},
+		{"snapshot", 0},
+		{"snapshot ls", 0},
+		{"snapshot build nobody", 4},
+		{"define", 0},
+		{"define ls", 0},
+		{"define show 2", 4},
+		{"define add " + file, 1},
+		{"define add " + file + "nothing", 1},
+		{"rehearse", 2},
+		{"rehearse " + file, 1},
+		{"import", 2},
+		{"import " + file, 1},
+		{"import " + file + " --session a", 1},
+		{"import nothing.jsonl", 1},
+		{"version", 0},
+	} {
+		args := append([]string{"-C", store, "--wait", "0"}, strings.Fields(tc.args)...)
+		r := sajouReplay(t, t.Context(), strings.NewReader(""), args...)
+		if r.code != tc.code {
+			t.Errorf("sajou-replay %s: exit %d, want %d\nstdout: %.300s\nstderr: %s", tc.args, r.code, tc.code, r.stdout, r.stderr)
+		}
+		if strings.Contains(r.stderr, "goroutine") || strings.Contains(r.stderr, "panic") {
+			t.Errorf("sajou-replay %s: a trace on stderr:\n%s", tc.args, r.stderr)
+		}
+		if n := strings.Count(r.stderr, "sajou-replay: "); n > 1 {
+			t.Errorf("sajou-replay %s: %d messages on stderr:\n%s", tc.args, n, r.stderr)
+		}
+	}
+}
+
+// TestStores shows what a store that is not there, is a file, or is held by
+// another says.
+func TestStores(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", filepath.Join(dir, "none"), "ls"); r.code != 4 || !strings.Contains(r.stderr, "no store") {
+		t.Errorf("no store: exit %d, %s", r.code, r.stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
+		t.Error("reading made a store")
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", file, "ls"); r.code != 4 {
+		t.Errorf("a file: exit %d, %s", r.code, r.stderr)
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", "", "ls"); r.code != 2 {
+		t.Errorf("an empty name: exit %d, %s", r.code, r.stderr)
+	}
+	store := filepath.Join(dir, "store")
+	engine, err := sajou.Open(store, sajou.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ls"}, {"import", "-"}, {"verify"}} {
+		r := sajouReplay(t, t.Context(), strings.NewReader(""), append([]string{"-C", store, "--wait", "0"}, args...)...)
+		if r.code != 6 || !strings.Contains(r.stderr, "in use") {
+			t.Errorf("%v on a store in use: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", store, "ls", "-o", "json"); r.code != 0 || r.stdout != "[]\n" {
+		t.Errorf("an empty store: exit %d, %q", r.code, r.stdout)
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", store, "cat"); r.code != 4 {
+		t.Errorf("a store without sessions: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// brokenPipe is a reader that went away.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// TestBrokenPipe shows that output into a reader that has seen enough ends
+// quietly.
+func TestBrokenPipe(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	importLines(t, store, 5)
+	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0"} {
+		var stderr bytes.Buffer
+		err := run(t.Context(), append([]string{"-C", store}, strings.Fields(args)...), nil, brokenPipe{}, &stderr)
+		if code := exitCode(err, &stderr); code != 0 || strings.Contains(stderr.String(), "pipe") {
+			t.Errorf("%s: exit %d, %s", args, code, stderr.String())
+		}
+	}
+}
+
+// interrupting hands out lines, and interrupts when they have been read.
+type interrupting struct {
+	io.Reader
+	interrupt func()
+}
+
+func (r *interrupting) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if errors.Is(err, io.EOF) {
+		r.interrupt()
+		return copy(b, "\n"), nil // more would come
+	}
+	return n, err
+}
+
+// TestInterrupt shows that an interrupted import keeps and reports what was
+// whole.
+func TestInterrupt(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	ctx, cancel := context.WithCancel(t.Context())
+	stdin := &interrupting{strings.NewReader(signalLines(1500)), cancel}
+	r := sajouReplay(t, ctx, stdin, "-C", store, "import", "-", "-s", "a")
+	if r.code != 130 || !strings.Contains(r.stdout, `imported 1500 signals into "a"`) {
+		t.Fatalf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", store, "verify"); r.code != 0 || !strings.Contains(r.stdout, "1501 entries") {
+		t.Errorf("verify: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	for _, args := range []string{"cat", "verify", "scan --where true", "play", "tail -f", "export", "info", "bisect --where seq>3"} {
+		if r := sajouReplay(t, ctx, nil, append([]string{"-C", store}, strings.Fields(args)...)...); r.code != 130 {
+			t.Errorf("%s in an ended context: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
+
+// TestRawExport recomputes a chain from its raw export with nothing but
+// SHA-256, as docs/audit.md tells.
+func TestRawExport(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	importLines(t, store, 20)
+	r := sajouReplay(t, t.Context(), nil, "-C", store, "export", "--raw")
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if r.code != 0 || len(lines) != 22 {
+		t.Fatalf("exit %d, %d lines, %s", r.code, len(lines), r.stderr)
+	}
+	var header struct{ Session, Genesis string }
+	if err := json.Unmarshal([]byte(lines[0]), &header); err != nil {
+		t.Fatal(err)
+	}
+	link := sha256.Sum256([]byte("sajou.session/1\n" + header.Session))
+	if header.Session != "a" || header.Genesis != hex.EncodeToString(link[:]) {
+		t.Fatalf("header %+v, want genesis %x", header, link)
+	}
+	for i, line := range lines[1:] {
+		var e struct {
+			Session, Hash, Entry string
+			Seq                  int
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := base64.StdEncoding.DecodeString(e.Entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link = sha256.Sum256(append(link[:], stored...))
+		if e.Session != "a" || e.Seq != i+1 || e.Hash != hex.EncodeToString(link[:]) {
+			t.Fatalf("entry %d: %+v, want hash %x", i+1, e, link)
+		}
+	}
+	if r := sajouReplay(t, t.Context(), nil, "-C", store, "verify", "--head", "21:"+hex.EncodeToString(link[:])); r.code != 0 {
+		t.Errorf("verify: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestHelp shows that every command teaches: a long text and an example.
+func TestHelp(t *testing.T) {
+	a := &app{}
+	commands := a.root().Commands()
+	for len(commands) > 0 {
+		cmd := commands[0]
+		commands = append(commands[1:], cmd.Commands()...)
+		if name := cmd.CommandPath(); strings.Contains(name, "completion") || strings.HasSuffix(name, "help") {
+			continue
+		}
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s lacks a short text, a long one or an example", cmd.CommandPath())
+		}
+	}
+}
