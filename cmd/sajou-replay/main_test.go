@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,6 +25,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sajou-replay": main})
 }
 
+var update = flag.Bool("update", false, "write what commands print into the golden files of the scripts")
+
 // TestScript runs the command as people do; each file in testdata/script is
 // one story. The command "code N CMD..." checks an exit code.
 func TestScript(t *testing.T) {
@@ -34,6 +37,7 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("DOCS", docs)
 			env.Setenv("SAJOU_STORE", filepath.Join(env.WorkDir, "store"))
