@@ -18,7 +18,9 @@ const (
 	// maxProgram bounds what counted repetitions, "x{1000}", can make of it.
 	maxProgram = 20_000
 
-	jsSpace   = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
+	jsSpace    = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
+	jsNotSpace = `\x{0}-\x{8}\x{e}-\x{1f}!-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}` +
+		`\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`
 	jsNewline = `\n\r\x{2028}\x{2029}`
 )
 
@@ -174,9 +176,10 @@ func translateEscape(out *strings.Builder, s string, inClass bool) (int, error) 
 		}
 	case 'S':
 		if inClass {
-			return 0, errors.New(`\S inside [] cannot be written for Go's RE2 engine`)
+			out.WriteString(jsNotSpace) // most often in [\s\S], any character
+		} else {
+			out.WriteString(`[^` + jsSpace + `]`)
 		}
-		out.WriteString(`[^` + jsSpace + `]`)
 	case 'u':
 		r, n := unicodeEscape(s)
 		if n == 0 {
