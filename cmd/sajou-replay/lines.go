@@ -116,7 +116,7 @@ func (m *meter) clear() {
 // cannot be called off, so each has a goroutine; the one that still waits when
 // ctx ends is left behind, and ends with the process or with its next byte.
 type interruptible struct {
-	ctx     context.Context //nolint:containedctx // a reader's calls have none; it lives as long as one import
+	ctx     context.Context // a reader's calls have none; it lives as long as one import
 	r       io.Reader
 	done    chan readResult // holds one, so that nobody waits to deliver it
 	reading bool

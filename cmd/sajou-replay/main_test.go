@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -15,10 +16,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +55,7 @@ type result struct {
 	code           int
 }
 
-func sajouReplay(t *testing.T, ctx context.Context, stdin io.Reader, args ...string) result {
+func sajouReplay(ctx context.Context, t *testing.T, stdin io.Reader, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	err := run(ctx, args, stdin, &stdout, &stderr)
@@ -76,7 +79,7 @@ func signalLines(n int) string {
 
 func importLines(t *testing.T, store string, n int) {
 	t.Helper()
-	r := sajouReplay(t, t.Context(), strings.NewReader(signalLines(n)), "-C", store, "import", "-", "-s", "a")
+	r := sajouReplay(t.Context(), t, strings.NewReader(signalLines(n)), "-C", store, "import", "-", "-s", "a")
 	if r.code != 0 {
 		t.Fatalf("import: exit %d: %s", r.code, r.stderr)
 	}
@@ -182,7 +185,7 @@ func TestExitCodes(t *testing.T) {
 		{"version", 0},
 	} {
 		args := append([]string{"-C", store, "--wait", "0"}, strings.Fields(tc.args)...)
-		r := sajouReplay(t, t.Context(), strings.NewReader(""), args...)
+		r := sajouReplay(t.Context(), t, strings.NewReader(""), args...)
 		if r.code != tc.code {
 			t.Errorf("sajou-replay %s: exit %d, want %d\nstdout: %.300s\nstderr: %s", tc.args, r.code, tc.code, r.stdout, r.stderr)
 		}
@@ -203,16 +206,16 @@ func TestStores(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", filepath.Join(dir, "none"), "ls"); r.code != 4 || !strings.Contains(r.stderr, "no store") {
+	if r := sajouReplay(t.Context(), t, nil, "-C", filepath.Join(dir, "none"), "ls"); r.code != 4 || !strings.Contains(r.stderr, "no store") {
 		t.Errorf("no store: exit %d, %s", r.code, r.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
 		t.Error("reading made a store")
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", file, "ls"); r.code != 4 {
+	if r := sajouReplay(t.Context(), t, nil, "-C", file, "ls"); r.code != 4 {
 		t.Errorf("a file: exit %d, %s", r.code, r.stderr)
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", "", "ls"); r.code != 2 {
+	if r := sajouReplay(t.Context(), t, nil, "-C", "", "ls"); r.code != 2 {
 		t.Errorf("an empty name: exit %d, %s", r.code, r.stderr)
 	}
 	store := filepath.Join(dir, "store")
@@ -221,7 +224,7 @@ func TestStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"ls"}, {"import", "-"}, {"verify"}} {
-		r := sajouReplay(t, t.Context(), strings.NewReader(""), append([]string{"-C", store, "--wait", "0"}, args...)...)
+		r := sajouReplay(t.Context(), t, strings.NewReader(""), append([]string{"-C", store, "--wait", "0"}, args...)...)
 		if r.code != 6 || !strings.Contains(r.stderr, "in use") {
 			t.Errorf("%v on a store in use: exit %d, %s", args, r.code, r.stderr)
 		}
@@ -229,10 +232,10 @@ func TestStores(t *testing.T) {
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", store, "ls", "-o", "json"); r.code != 0 || r.stdout != "[]\n" {
+	if r := sajouReplay(t.Context(), t, nil, "-C", store, "ls", "-o", "json"); r.code != 0 || r.stdout != "[]\n" {
 		t.Errorf("an empty store: exit %d, %q", r.code, r.stdout)
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", store, "cat"); r.code != 4 {
+	if r := sajouReplay(t.Context(), t, nil, "-C", store, "cat"); r.code != 4 {
 		t.Errorf("a store without sessions: exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -277,15 +280,15 @@ func TestInterrupt(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	ctx, cancel := context.WithCancel(t.Context())
 	stdin := &interrupting{strings.NewReader(signalLines(1500)), cancel}
-	r := sajouReplay(t, ctx, stdin, "-C", store, "import", "-", "-s", "a")
+	r := sajouReplay(ctx, t, stdin, "-C", store, "import", "-", "-s", "a")
 	if r.code != 130 || !strings.Contains(r.stdout, `imported 1500 signals into "a"`) {
 		t.Fatalf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", store, "verify"); r.code != 0 || !strings.Contains(r.stdout, "1501 entries") {
+	if r := sajouReplay(t.Context(), t, nil, "-C", store, "verify"); r.code != 0 || !strings.Contains(r.stdout, "1501 entries") {
 		t.Errorf("verify: exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
 	for _, args := range []string{"cat", "verify", "scan --where true", "play", "tail -f", "export", "info", "bisect --where seq>3"} {
-		if r := sajouReplay(t, ctx, nil, append([]string{"-C", store}, strings.Fields(args)...)...); r.code != 130 {
+		if r := sajouReplay(ctx, t, nil, append([]string{"-C", store}, strings.Fields(args)...)...); r.code != 130 {
 			t.Errorf("%s in an ended context: exit %d, %s", args, r.code, r.stderr)
 		}
 	}
@@ -296,7 +299,7 @@ func TestInterrupt(t *testing.T) {
 func TestRawExport(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 20)
-	r := sajouReplay(t, t.Context(), nil, "-C", store, "export", "--raw")
+	r := sajouReplay(t.Context(), t, nil, "-C", store, "export", "--raw")
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	if r.code != 0 || len(lines) != 22 {
 		t.Fatalf("exit %d, %d lines, %s", r.code, len(lines), r.stderr)
@@ -326,7 +329,7 @@ func TestRawExport(t *testing.T) {
 			t.Fatalf("entry %d: %+v, want hash %x", i+1, e, link)
 		}
 	}
-	if r := sajouReplay(t, t.Context(), nil, "-C", store, "verify", "--head", "21:"+hex.EncodeToString(link[:])); r.code != 0 {
+	if r := sajouReplay(t.Context(), t, nil, "-C", store, "verify", "--head", "21:"+hex.EncodeToString(link[:])); r.code != 0 {
 		t.Errorf("verify: exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
 }
@@ -346,3 +349,84 @@ func TestHelp(t *testing.T) {
 		}
 	}
 }
+
+// TestTailFollow shows that tail -f prints what another process records, says
+// once that the store is busy, and ends when it is interrupted.
+func TestTailFollow(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	importLines(t, store, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, stdout := io.Pipe()
+	remarks, stderr := io.Pipe()
+	ended := make(chan int, 1) // holds the one code
+	go func() {
+		err := run(ctx, []string{"-C", store, "--wait", "0", "tail", "-f", "-n", "1", "--interval", "5ms", "-o", "jsonl"}, nil, stdout, stderr)
+		ended <- exitCode(err, io.Discard)
+	}()
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"seq":3,`) {
+		t.Fatalf("first line %q, want the last entry", lines.Text())
+	}
+	// Held here, the store is busy; the remark comes when tail has seen that.
+	engine, err := sajou.Open(store, sajou.Config{LockWait: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(remarks)
+	if !said.Scan() || !strings.Contains(said.Text(), "in use by another process; waiting") {
+		t.Fatalf("remark %q, want that the store is in use", said.Text())
+	}
+	session, err := engine.Session(ctx, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig, err := signal.Parse([]byte(`{"id":"new","type":"note","timestamp":9000,"source":"s","payload":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Signal(ctx, sig); err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"id":"new"`) {
+		t.Fatalf("next line %q, want the new entry", lines.Text())
+	}
+	cancel()
+	if code := <-ended; code != 130 {
+		t.Errorf("exit %d, want 130", code)
+	}
+}
+
+// TestLines shows that lines are found whatever they end with, and that a line
+// without an end takes no more memory than is allowed.
+func TestLines(t *testing.T) {
+	lines := newLineReader(strings.NewReader("\xef\xbb\xbfone\r\n\n  \n two \nthree"))
+	for i, want := range []string{"one", "two", "three"} {
+		got, err := lines.next()
+		if err != nil || string(got) != want || lines.number != []int{1, 4, 5}[i] {
+			t.Errorf("line %d is %q, %v, want %q", lines.number, got, err, want)
+		}
+	}
+	if _, err := lines.next(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+	endless := newLineReader(zeros{})
+	if _, err := endless.next(); !errors.Is(err, errLongLine) {
+		t.Errorf("a line without an end: %v", err)
+	}
+	if n := cap(endless.long); n > 2*maxLine {
+		t.Errorf("a line without an end took %d bytes", n)
+	}
+	full := strings.Repeat("x", maxLine-1)
+	if got, err := newLineReader(strings.NewReader(full + "\n")).next(); err != nil || string(got) != full {
+		t.Errorf("a line of %d bytes: %d bytes, %v", maxLine, len(got), err)
+	}
+}
+
+// zeros is a text of one line without an end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }

@@ -172,7 +172,7 @@ func (a *app) play(ctx context.Context, t *target, first, last replay.Moment, p 
 // stage shows commands at their time. An error ends the playing through the
 // context.
 type stage struct {
-	ctx    context.Context //nolint:containedctx // a sink's calls have none; it lives as long as one call of play
+	ctx    context.Context // a sink's calls have none; it lives as long as one call of play
 	cancel context.CancelCauseFunc
 	pace   pace
 	o      *output

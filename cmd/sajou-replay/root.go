@@ -166,8 +166,7 @@ func (a *app) target(name string) (*target, error) {
 	}
 	t, err := a.targetIn(engine, name)
 	if err != nil {
-		engine.Close()
-		return nil, err
+		return nil, errors.Join(err, engine.Close())
 	}
 	return t, nil
 }

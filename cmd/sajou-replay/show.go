@@ -27,7 +27,7 @@ between two entries it is the earlier one.`,
 				return err
 			}
 			if len(rest) == 0 {
-				return misuse("%q is no address; usage: %s", args[0], cmd.UseLine())
+				return misuse("%q is no address, and no other argument is one; usage: %s", args[0], cmd.UseLine())
 			}
 			if len(rest) > 1 {
 				return misuse("too many arguments; usage: %s", cmd.UseLine())

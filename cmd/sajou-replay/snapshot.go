@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -186,7 +187,7 @@ func (a *app) targetForWriting(name string) (*target, error) {
 		return nil, err
 	}
 	if t, err = a.targetIn(engine, name); err != nil {
-		engine.Close()
+		return nil, errors.Join(err, engine.Close())
 	}
-	return t, err
+	return t, nil
 }

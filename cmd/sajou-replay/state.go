@@ -37,7 +37,7 @@ machines that agree on it agree on the whole state.`,
 				rest = []string{"end"}
 			}
 			if len(rest) > 2 {
-				return misuse("%q is no address; usage: %s", args[0], cmd.UseLine())
+				return misuse("too many arguments; usage: %s", cmd.UseLine())
 			}
 			fold, err := t.fold(cmd, rest[0])
 			if err != nil {

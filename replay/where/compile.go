@@ -33,14 +33,14 @@ func (e *ExpressionError) Error() string {
 func (e *ExpressionError) Unwrap() error { return ErrExpression }
 
 func compile(expr string, set projection.Set, predicate bool) (*Expression, error) {
-	bad := func(column int, reason string, args ...any) error {
-		return &ExpressionError{Expr: expr, Line: 1, Column: column, Reason: fmt.Sprintf(reason, args...)}
+	bad := func(reason string, args ...any) error {
+		return &ExpressionError{Expr: expr, Line: 1, Column: 1, Reason: fmt.Sprintf(reason, args...)}
 	}
 	switch {
 	case strings.TrimSpace(expr) == "":
-		return nil, bad(1, "it is empty")
+		return nil, bad("it is empty")
 	case !utf8.ValidString(expr):
-		return nil, bad(1, "it is not valid UTF-8")
+		return nil, bad("it is not valid UTF-8")
 	case utf8.RuneCountInString(expr) > MaxExpression:
 		short := &ExpressionError{Expr: expr[:64] + "…", Line: 1, Column: MaxExpression + 1}
 		short.Reason = fmt.Sprintf("it is longer than %d characters", MaxExpression)
@@ -48,7 +48,7 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 	}
 	base, err := cel.NewEnv(cel.OptionalTypes())
 	if err != nil {
-		return nil, bad(1, "%v", err)
+		return nil, bad("%v", err)
 	}
 	words := newVocabulary(base.CELTypeProvider(), set)
 	env, err := base.Extend(
@@ -66,7 +66,7 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateComprehensionNestingLimit(4)),
 	)
 	if err != nil {
-		return nil, bad(1, "%v", err)
+		return nil, bad("%v", err)
 	}
 	parsed, issues := env.Parse(expr)
 	if issues.Err() != nil {
@@ -77,7 +77,7 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 		return nil, firstIssue(expr, issues, parsed, words)
 	}
 	if out := checked.OutputType(); predicate && !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
-		return nil, bad(1, "it is a %s, but a condition must be true or false", typeWord(out))
+		return nil, bad("it is a %s, but a condition must be true or false", typeWord(out))
 	}
 	root := checked.NativeRep()
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
@@ -87,7 +87,7 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 	}
 	program, err := env.Program(checked, options...)
 	if err != nil {
-		return nil, bad(1, "%v", err)
+		return nil, bad("%v", err)
 	}
 	x := &Expression{source: expr, program: program, bounded: bounded}
 	x.needsState, x.needsPrev = uses(root, "state"), uses(root, "prev")

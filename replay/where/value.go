@@ -280,7 +280,7 @@ func (o *object) Iterator() traits.Iterator {
 	for i, name := range names {
 		list[i] = types.String(name)
 	}
-	return types.NewRefValList(adapter{}, list).(traits.Lister).Iterator()
+	return types.NewRefValList(adapter{}, list).Iterator()
 }
 
 // ConvertToNative implements [ref.Val].
