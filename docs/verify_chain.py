@@ -89,7 +89,7 @@ def main(args):
         print("BROKEN: %s" % err)
         return 1
     except (OSError, StopIteration, ValueError, KeyError, TypeError) as err:
-        print("this is no raw export: %s" % (err or "it is empty"), file=sys.stderr)
+        print("this is no raw export: %s" % (str(err) or "it is empty"), file=sys.stderr)
         return 2
     print("verified %s: %d entries, head %d:%s" % (name, seq, seq, head))
     return 0
