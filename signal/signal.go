@@ -76,7 +76,10 @@
 // whatever the sender says it is; nothing here makes it unique.
 package signal
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+	"unsafe"
+)
 
 // Signal is one envelope of the signal protocol.
 //
@@ -118,7 +121,26 @@ type Signal struct {
 	// others. The fields are then set as far as they go. Raw is absent for a
 	// regular envelope, even if its payload is refused.
 	Raw Value
+
+	// proof is what the schema has accepted, so that Validate need not ask
+	// again about a signal that comes from Parse.
+	proof *proof
 }
+
+// proof names values that were judged sound for a type. Values are immutable,
+// so it holds for as long as a signal still has these very ones.
+type proof struct {
+	typ               string
+	metadata, payload Value
+}
+
+// holds reports whether p covers s as it is now.
+func (p *proof) holds(s *Signal) bool {
+	return p != nil && p.typ == s.Type && same(p.metadata, s.Metadata) && same(p.payload, s.Payload)
+}
+
+// same reports whether two values are one and the same memory.
+func same(a, b Value) bool { return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b) }
 
 // Parse reads one signal from its JSON text. A text that is not exact JSON
 // gives a [*SyntaxError], one that the schema refuses a [*FieldError].
@@ -165,7 +187,11 @@ func parse(line []byte) (*Signal, *FieldError, error) {
 		return s, refused, nil
 	}
 	s.fill(raw)
-	return s, judgePayload(s.Type, s.Payload), nil
+	if refused := judgePayload(s.Type, s.Payload); refused != nil {
+		return s, refused, nil
+	}
+	s.proof = &proof{s.Type, s.Metadata, s.Payload}
+	return s, nil, nil
 }
 
 // fill sets the fields that the envelope has in the right kind. Of an
@@ -220,6 +246,9 @@ func (s *Signal) Validate() error {
 	}
 	if !s.Timestamp.IsSet() {
 		return &FieldError{"/timestamp", "is required"}
+	}
+	if s.proof.holds(s) {
+		return nil
 	}
 	if s.Metadata != nil {
 		if e := sound(s.Metadata, envelopeRoom); e != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/tinylib/msgp/msgp"
 	"pgregory.net/rapid"
 
@@ -19,8 +20,36 @@ const toolCall = `{"id":"sig-13","type":"tool_call","timestamp":1738900000000,"s
 	`"correlationId":"ep-1","metadata":{"raw":{"k":[1]}},"payload":{"toolName":"web_search","agentId":"a-1",` +
 	`"callId":"call-1","input":{"query":"capuchin","n":3,"nested":{"a":[1,null]}}}}`
 
-// numbers compares Numbers, whose fields are their own business.
-var numbers = cmp.Comparer(func(a, b signal.Number) bool { return a == b })
+// numbers compares Numbers, whose fields are their own business, like those
+// that a Signal does not show.
+var numbers = cmp.Options{
+	cmp.Comparer(func(a, b signal.Number) bool { return a == b }),
+	cmpopts.IgnoreUnexported(signal.Signal{}),
+}
+
+// A signal that was parsed is judged anew when it was changed since.
+func TestValidateAfterAChange(t *testing.T) {
+	sound := `{"id":"1","type":"thinking","timestamp":1,"source":"a","metadata":{"a":1},"payload":{"agentId":"x","content":"y"}}`
+	broken := signal.Value{0x81, 0xa1, 'k', 0xa2, 0xff}
+	for name, change := range map[string]func(s *signal.Signal){
+		"type":      func(s *signal.Signal) { s.Type = "completion" },
+		"payload":   func(s *signal.Signal) { s.Payload = broken },
+		"metadata":  func(s *signal.Signal) { s.Metadata = broken },
+		"id":        func(s *signal.Signal) { s.ID = "\xff" },
+		"timestamp": func(s *signal.Signal) { s.Timestamp = signal.Number{} },
+	} {
+		s, err := signal.Parse([]byte(sound))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(); err != nil {
+			t.Fatalf("as parsed: %v", err)
+		}
+		if change(s); s.Validate() == nil {
+			t.Errorf("%s changed: still valid", name)
+		}
+	}
+}
 
 func TestParse(t *testing.T) {
 	got, err := signal.Parse([]byte(toolCall))
