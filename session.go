@@ -22,8 +22,8 @@ type Session struct {
 	log       *eventlog.Session
 	authority TimeAuthority // for a session that has no entry yet
 
-	// mu is held while a record is decided on and gets its place; never while
-	// the disk is waited for.
+	// mu is held while a record is decided on and gets its place, in a round
+	// of the log; never while the disk is waited for.
 	mu       sync.Mutex
 	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
 	broken   error            // set when fold and log have parted; guarded by mu
@@ -139,8 +139,13 @@ func (s *Session) Record(ctx context.Context, r Record) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	t, err := s.stage(&r, signals)
-	if err != nil {
+	var t *eventlog.Ticket
+	var refused error
+	err = s.log.Write(func(round *eventlog.Round) { t, refused = s.stage(round, &r, signals) })
+	switch {
+	case refused != nil:
+		return Outcome{}, refused
+	case t == nil:
 		return Outcome{}, err
 	}
 	head, err := t.Wait()
@@ -215,7 +220,8 @@ func problemOf(err error) string {
 }
 
 // stage decides on a record against the newest state and gives it its place.
-func (s *Session) stage(r *Record, signals []*signal.Signal) (*eventlog.Ticket, error) {
+// It runs in a round of the log, alone.
+func (s *Session) stage(round *eventlog.Round, r *Record, signals []*signal.Signal) (*eventlog.Ticket, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken != nil {
@@ -224,7 +230,7 @@ func (s *Session) stage(r *Record, signals []*signal.Signal) (*eventlog.Ticket, 
 	if err := s.draft(r, signals); err != nil {
 		return nil, err
 	}
-	t, err := s.log.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Expect: r.Expect, Key: r.Key})
+	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Expect: r.Expect, Key: r.Key})
 	if err != nil || t.Repeat() {
 		return t, err
 	}
@@ -232,8 +238,7 @@ func (s *Session) stage(r *Record, signals []*signal.Signal) (*eventlog.Ticket, 
 		// The log has the batch and the state does not: a defect of this
 		// program. What is recorded stays good; nothing more is.
 		s.broken = err
-		_, waitErr := t.Wait()
-		return nil, errors.Join(err, waitErr)
+		return t, nil
 	}
 	s.snapshot()
 	return t, nil

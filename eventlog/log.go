@@ -385,6 +385,16 @@ func (l *Log) countSessions() error {
 	return nil
 }
 
+// reserveNumber takes the number of a session that is about to begin. Should
+// its first append fail, the number stays unused.
+func (l *Log) reserveNumber() uint32 {
+	l.applyMu.Lock()
+	defer l.applyMu.Unlock()
+	n := l.next
+	l.next++
+	return n
+}
+
 // SessionInfo names one session of a log.
 type SessionInfo struct {
 	Name string

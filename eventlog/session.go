@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,8 +19,10 @@ type Session struct {
 	name    string
 	genesis Hash
 
-	// mu orders the appends of this session; it is not held while an append
-	// waits for its sync.
+	turns turns // who appends next, and with whom
+
+	// mu is held by the round that appends, and never while the disk is waited
+	// for.
 	mu     sync.Mutex
 	number uint32        // guarded by mu; 0 until the first append begins the session
 	head   Head          // newest appended, perhaps not durable yet; guarded by mu
@@ -144,216 +145,13 @@ func (s *Session) Head() Head { return s.durable.Load().head }
 // At returns the session time of the newest durable entry.
 func (s *Session) At() time.Duration { return s.durable.Load().at }
 
-// Append writes a batch and returns the Head behind it once it is durable.
-//
-// When b.Key was seen before, nothing is written and the Head behind the
-// first append with that key is returned. Errors: [ErrInvalid],
-// [ErrTooLarge], [ErrConflict], [ErrReadOnly], [ErrClosed]. After an error
-// of the last write the outcome is unknown until the log is opened again;
-// append again then with the same Key.
-func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
-	if err := ctx.Err(); err != nil {
-		return Head{}, err
-	}
-	t, err := s.Stage(b)
-	if err != nil {
-		return Head{}, err
-	}
-	return t.Wait()
-}
-
-// Ticket is an append that has its place in the log and waits to become
-// durable.
-type Ticket struct {
-	session *Session
-	batch   *pebble.Batch // nil for a repeat
-	sealed  []byte        // the sealed batch; nil for a repeat; immutable
-	first   Seq
-	head    Head
-	at      time.Duration
-	release func()
-}
-
-// Head returns the place behind the append, durable or not.
-func (t *Ticket) Head() Head { return t.head }
-
-// First returns the Seq of the first entry of the append.
-func (t *Ticket) First() Seq { return t.first }
-
-// Repeat reports whether the batch's key had been seen before, so that the
-// ticket is the first outcome and nothing was written.
-func (t *Ticket) Repeat() bool { return t.batch == nil }
-
-// Entries iterates over the entries of the append, durable or not. For a
-// repeat there are none.
-func (t *Ticket) Entries() iter.Seq[Entry] {
-	return func(yield func(Entry) bool) {
-		if t.sealed == nil {
-			return
-		}
-		b, err := openBatch(t.sealed)
-		for i := 0; i < b.count; i++ {
-			var e Entry
-			var body []byte
-			var hash *Hash
-			if err == nil {
-				_, body, hash, err = b.link()
-			}
-			if err == nil {
-				e = Entry{Seq: b.first + Seq(i), Hash: *hash}
-				err = decodeBody(&e, body)
-			}
-			if err != nil {
-				panic("eventlog: a batch that was just sealed does not open: " + err.Error())
-			}
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// Stage gives a batch its place in the log, in the order of the calls, and
-// returns without waiting for the disk. Every ticket must be waited for, once,
-// and those of one goroutine in the order they were staged. Errors are those
-// of [Session.Append].
-//
-// It exists for callers that decide under a lock of their own and must not
-// hold it while the disk works.
-func (s *Session) Stage(b Batch) (*Ticket, error) {
-	l := s.log
-	release, err := l.acquire()
-	if err != nil {
-		return nil, err
-	}
-	t, err := s.stage(&b)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	t.release = release
-	return t, nil
-}
-
-func (s *Session) stage(b *Batch) (*Ticket, error) {
-	l := s.log
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := l.writable(); err != nil {
-		return nil, err
-	}
-	if len(b.Key) > MaxKey {
-		return nil, fmt.Errorf("%w: idempotency key has %d bytes, at most %d are allowed", ErrTooLarge, len(b.Key), MaxKey)
-	}
-	if b.Key != "" && s.number != 0 {
-		first, head, ok, err := l.outcome(s.number, b.Key)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return &Ticket{session: s, first: first, head: head}, nil
-		}
-	}
-	if !b.Expect.IsZero() && b.Expect != s.head {
-		return nil, &ConflictError{b.Expect, s.head}
-	}
-	if err := checkDrafts(b, &l.cfg, s.at); err != nil {
-		return nil, err
-	}
-	t := &Ticket{session: s, first: s.head.Seq + 1, head: s.head, at: b.Drafts[len(b.Drafts)-1].At}
-	t.sealed = sealHeader(make([]byte, 0, sealedSize(b)), t.first, len(b.Drafts))
-	key := b.Key
-	for i := range b.Drafts {
-		t.sealed, t.head.Hash = sealEntry(t.sealed, &b.Drafts[i], key, t.head.Hash, i > 0)
-		key = ""
-	}
-	t.head.Seq += Seq(len(b.Drafts))
-	if err := s.apply(t, b.Key); err != nil {
-		return nil, err
-	}
-	s.head, s.at = t.head, t.at
-	return t, nil
-}
-
-// apply hands the sealed batch to the store, in order. From here on the
-// batch is in the log if the sync that [Ticket.Wait] waits for succeeds; a
-// crash before leaves all of it or nothing, since it is one record of the
-// store's write-ahead log.
-func (s *Session) apply(t *Ticket, key string) error {
-	l := s.log
-	l.applyMu.Lock()
-	defer l.applyMu.Unlock()
-	// Asked again, now that nothing can fail in between; see applyMu.
-	if err := l.writable(); err != nil {
-		return err
-	}
-	t.batch = l.db.NewBatchWithSize(len(t.sealed) + 64)
-	number := s.number
-	if number == 0 {
-		number = l.next
-		if err := t.batch.Set(sessionKey(s.name), binary.BigEndian.AppendUint32(nil, number), nil); err != nil {
-			return fmt.Errorf("eventlog: append: %w", err)
-		}
-	}
-	var scratch [batchKeySize]byte
-	err := t.batch.Set(batchKey(scratch[:0], number, t.first), t.sealed, nil)
-	if err == nil && key != "" {
-		err = t.batch.Set(idempotencyKey(nil, number, key), appendOutcome(nil, t.first, t.head), nil)
-	}
-	if err != nil {
-		return fmt.Errorf("eventlog: append: %w", err)
-	}
-	if err := l.db.ApplyNoSyncWait(t.batch, pebble.Sync); err != nil {
-		l.fail(err)
-		return l.writable()
-	}
-	if l.fatal.Load() {
-		return l.writable() // its sync may never end
-	}
-	if number == l.next {
-		l.next++
-	}
-	s.number, l.wrote = number, true
-	return nil
-}
-
-// Wait returns once the append is durable, with the Head behind it, or with
-// the error that made the log read-only.
-func (t *Ticket) Wait() (Head, error) {
-	s := t.session
-	if t.release != nil {
-		defer t.release()
-		t.release = nil
-	}
-	if t.batch == nil {
-		return t.head, s.waitFor(context.Background(), t.head.Seq)
-	}
-	err := t.batch.SyncWait()
-	if err != nil {
-		s.log.fail(err)
-	}
-	if err := errors.Join(err, t.batch.Close()); err != nil || s.log.disk.lost.Load() {
-		return Head{}, s.log.writable()
-	}
-	// A sync covers everything that was written before it, so what is
-	// durable is whatever was newest when this batch was applied.
-	s.publish(t)
-	return t.head, nil
-}
-
 // publish shows readers what has become durable. Waiters of one session may
 // come here in any order.
-func (s *Session) publish(t *Ticket) {
-	next := &durable{0, t.head, t.at}
+func (s *Session) publish(next *durable) {
 	for {
 		old := s.durable.Load()
-		if old.head.Seq >= t.head.Seq {
+		if old.head.Seq >= next.head.Seq {
 			return
-		}
-		if next.number = old.number; next.number == 0 {
-			s.mu.Lock()
-			next.number = s.number
-			s.mu.Unlock()
 		}
 		if s.durable.CompareAndSwap(old, next) {
 			break

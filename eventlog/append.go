@@ -1,0 +1,421 @@
+package eventlog
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Append writes a batch and returns the Head behind it once it is durable.
+//
+// When b.Key was seen before, nothing is written and the Head behind the
+// first append with that key is returned. Errors: [ErrInvalid],
+// [ErrTooLarge], [ErrConflict], [ErrReadOnly], [ErrClosed]. After an error
+// of the last write the outcome is unknown until the log is opened again;
+// append again then with the same Key.
+func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
+	if err := ctx.Err(); err != nil {
+		return Head{}, err
+	}
+	var t *Ticket
+	var refused error
+	err := s.Write(func(r *Round) { t, refused = r.Stage(b) })
+	switch {
+	case refused != nil:
+		return Head{}, refused
+	case t == nil:
+		return Head{}, err
+	}
+	return t.Wait()
+}
+
+// Stage gives a batch its place in the log, in the order of the calls, and
+// returns without waiting for the disk. Every ticket must be waited for, once,
+// and those of one goroutine in the order they were staged. Errors are those
+// of [Session.Append].
+func (s *Session) Stage(b Batch) (*Ticket, error) {
+	var t *Ticket
+	var refused error
+	err := s.inRound(func(r *Round) { t, refused = r.Stage(b) }, false)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case t == nil:
+		return nil, err
+	case err != nil:
+		t.finish()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Write runs f while nobody else appends to the session, and returns once what
+// f staged is durable, or the error that made the log read-only. f decides
+// against the newest state and stages what follows from it; it must not block,
+// nor wait for its tickets, nor call the session's other appending methods.
+//
+// Writers that come at the same time share rounds: one of them runs the
+// functions of all, one after the other, and hands what they staged to the
+// store as one write. f may so run on another writer's goroutine. A panic in
+// it is raised again on its own. The tickets are to be waited for all the
+// same, which takes no time then, and gives the outcome of each: a repeat's
+// may have been another round's.
+func (s *Session) Write(f func(*Round)) error { return s.inRound(f, true) }
+
+// Round is what one write to the store is made of.
+type Round struct {
+	session *Session
+	batch   *pebble.Batch      // nil before the first Stage
+	keys    map[string]*Ticket // staged in this round; nil before the first
+	commit  *commit
+	number  uint32
+	bytes   int
+}
+
+// Ticket is an append that has its place in the log and waits to become
+// durable.
+type Ticket struct {
+	session *Session
+	commit  *commit // nil for a repeat of an earlier round
+	sealed  []byte  // the sealed batch; nil for a repeat; immutable
+	first   Seq
+	head    Head
+	at      time.Duration
+	release func()
+}
+
+// Head returns the place behind the append, durable or not.
+func (t *Ticket) Head() Head { return t.head }
+
+// First returns the Seq of the first entry of the append.
+func (t *Ticket) First() Seq { return t.first }
+
+// Repeat reports whether the batch's key had been seen before, so that the
+// ticket is the first outcome and nothing was written.
+func (t *Ticket) Repeat() bool { return t.sealed == nil }
+
+// Entries iterates over the entries of the append, durable or not. For a
+// repeat there are none.
+func (t *Ticket) Entries() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		if t.sealed == nil {
+			return
+		}
+		b, err := openBatch(t.sealed)
+		for i := 0; i < b.count; i++ {
+			var e Entry
+			var body []byte
+			var hash *Hash
+			if err == nil {
+				_, body, hash, err = b.link()
+			}
+			if err == nil {
+				e = Entry{Seq: b.first + Seq(i), Hash: *hash}
+				err = decodeBody(&e, body)
+			}
+			if err != nil {
+				panic("eventlog: a batch that was just sealed does not open: " + err.Error())
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Wait returns once the append is durable, with the Head behind it, or with
+// the error that made the log read-only.
+func (t *Ticket) Wait() (Head, error) {
+	defer t.finish()
+	if t.commit == nil {
+		if err := t.session.waitFor(context.Background(), t.head.Seq); err != nil {
+			return Head{}, err
+		}
+		return t.head, nil
+	}
+	if err := t.commit.wait(); err != nil {
+		return Head{}, err
+	}
+	return t.head, nil
+}
+
+// finish lets go of what Close waits for.
+func (t *Ticket) finish() {
+	if t.release != nil {
+		t.release()
+		t.release = nil
+	}
+}
+
+// Stage adds a batch to the round and gives it its place. Errors are those of
+// [Session.Append]; they leave the round as it was.
+func (r *Round) Stage(b Batch) (*Ticket, error) {
+	s := r.session
+	l := s.log
+	if err := l.writable(); err != nil {
+		return nil, err
+	}
+	if len(b.Key) > MaxKey {
+		return nil, fmt.Errorf("%w: idempotency key has %d bytes, at most %d are allowed", ErrTooLarge, len(b.Key), MaxKey)
+	}
+	if first, err := r.seen(b.Key); first != nil || err != nil {
+		return first, err
+	}
+	if !b.Expect.IsZero() && b.Expect != s.head {
+		return nil, &ConflictError{b.Expect, s.head}
+	}
+	if err := checkDrafts(&b, &l.cfg, s.at); err != nil {
+		return nil, err
+	}
+	release, err := l.acquire()
+	if err != nil {
+		return nil, err
+	}
+	t := &Ticket{session: s, first: s.head.Seq + 1, head: s.head, at: b.Drafts[len(b.Drafts)-1].At, release: release}
+	t.sealed = sealHeader(make([]byte, 0, sealedSize(&b)), t.first, len(b.Drafts))
+	key := b.Key
+	for i := range b.Drafts {
+		t.sealed, t.head.Hash = sealEntry(t.sealed, &b.Drafts[i], key, t.head.Hash, i > 0)
+		key = ""
+	}
+	t.head.Seq += Seq(len(b.Drafts))
+	if err := r.set(t, b.Key); err != nil {
+		release()
+		return nil, err
+	}
+	s.head, s.at = t.head, t.at
+	return t, nil
+}
+
+// seen returns the first outcome of an idempotency key, or nil.
+func (r *Round) seen(key string) (*Ticket, error) {
+	if key == "" {
+		return nil, nil
+	}
+	if t := r.keys[key]; t != nil {
+		return &Ticket{session: r.session, commit: r.commit, first: t.first, head: t.head}, nil
+	}
+	if r.session.number == 0 {
+		return nil, nil
+	}
+	first, head, ok, err := r.session.log.outcome(r.session.number, key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &Ticket{session: r.session, first: first, head: head}, nil
+}
+
+// set puts a sealed batch, and the outcome of its key, into the round's write.
+func (r *Round) set(t *Ticket, key string) error {
+	s := r.session
+	l := s.log
+	if r.batch == nil {
+		r.batch = l.db.NewBatchWithSize(len(t.sealed) + 64)
+		r.commit = &commit{session: s, batch: r.batch, done: make(chan struct{})}
+		if r.number = s.number; r.number == 0 {
+			r.number = l.reserveNumber()
+			if err := r.batch.Set(sessionKey(s.name), binary.BigEndian.AppendUint32(nil, r.number), nil); err != nil {
+				return fmt.Errorf("eventlog: append: %w", err)
+			}
+		}
+	}
+	var scratch [batchKeySize]byte
+	err := r.batch.Set(batchKey(scratch[:0], r.number, t.first), t.sealed, nil)
+	if err == nil && key != "" {
+		err = r.batch.Set(idempotencyKey(nil, r.number, key), appendOutcome(nil, t.first, t.head), nil)
+		if r.keys == nil {
+			r.keys = make(map[string]*Ticket)
+		}
+		r.keys[key] = t
+	}
+	if err != nil {
+		return fmt.Errorf("eventlog: append: %w", err)
+	}
+	t.commit = r.commit
+	r.bytes += len(t.sealed)
+	return nil
+}
+
+// apply hands the round to the store. From here on all of it is in the log if
+// the sync that [commit.wait] waits for succeeds; a crash before leaves all of
+// it or nothing, since it is one record of the store's write-ahead log.
+func (r *Round) apply() error {
+	if r.batch == nil {
+		return nil // nobody staged anything
+	}
+	s := r.session
+	l := s.log
+	r.commit.durable = durable{r.number, s.head, s.at}
+	l.applyMu.Lock()
+	defer l.applyMu.Unlock()
+	// Asked again, now that nothing can fail in between; see applyMu.
+	if err := l.writable(); err != nil {
+		return r.commit.abandon(err)
+	}
+	if err := l.db.ApplyNoSyncWait(r.batch, pebble.Sync); err != nil {
+		l.fail(err)
+		return r.commit.abandon(l.writable())
+	}
+	if l.fatal.Load() {
+		return r.commit.abandon(l.writable()) // its sync may never end
+	}
+	s.number, l.wrote = r.number, true
+	return nil
+}
+
+// commit is one write on its way to the disk, shared by the tickets of a round.
+type commit struct {
+	session *Session
+	batch   *pebble.Batch
+	durable durable     // where the session stands behind it
+	claimed atomic.Bool // somebody waits for the sync, or it was abandoned
+	done    chan struct{}
+	err     error // set before done is closed
+}
+
+// abandon ends a commit that did not reach the store.
+func (c *commit) abandon(err error) error {
+	c.claimed.Store(true)
+	c.err = err
+	close(c.done)
+	return err
+}
+
+// wait returns once the write is durable, or with the error that made the log
+// read-only. The first who comes waits for the store, the others for the first.
+func (c *commit) wait() error {
+	if !c.claimed.CompareAndSwap(false, true) {
+		<-c.done
+		return c.err
+	}
+	l := c.session.log
+	err := c.batch.SyncWait()
+	if err != nil {
+		l.fail(err)
+	}
+	if closeErr := c.batch.Close(); err != nil || closeErr != nil || l.disk.lost.Load() {
+		c.err = l.writable()
+	} else {
+		// A sync covers everything that was written before it, so all that
+		// the session had when this was applied is durable.
+		c.session.publish(&c.durable)
+	}
+	close(c.done)
+	return c.err
+}
+
+// turns is the queue of those who want to append to a session.
+type turns struct {
+	mu      sync.Mutex
+	waiting []*turn // guarded by mu; bounded by the number of callers
+	leading bool    // somebody runs a round, or was told to; guarded by mu
+}
+
+// turn is one caller's place in the queue.
+type turn struct {
+	f        func(*Round)
+	wake     chan bool // 1: true tells the caller to lead, false that its round was run
+	commit   *commit   // of its round; nil when nothing was staged in it
+	err      error     // of its round
+	panicked any
+}
+
+// A round is bounded, so that the write it makes is: it ends after maxRound
+// turns, or behind the one that takes it over maxRoundBytes.
+const (
+	maxRound      = 64
+	maxRoundBytes = 1 << 20
+)
+
+var turnPool = sync.Pool{New: func() any { return &turn{wake: make(chan bool, 1)} }}
+
+// inRound has f run in a round. With sync it returns when the round is durable,
+// otherwise when it has reached the store.
+func (s *Session) inRound(f func(*Round), sync bool) error {
+	release, err := s.log.acquire()
+	if err != nil {
+		return err
+	}
+	defer release()
+	t := turnPool.Get().(*turn)
+	t.f = f
+	s.turns.mu.Lock()
+	s.turns.waiting = append(s.turns.waiting, t)
+	lead := !s.turns.leading
+	s.turns.leading = true
+	s.turns.mu.Unlock()
+	if !lead {
+		lead = <-t.wake
+	}
+	if lead {
+		s.lead(sync)
+	}
+	err, panicked, c := t.err, t.panicked, t.commit
+	t.f, t.commit, t.err, t.panicked = nil, nil, nil, nil
+	turnPool.Put(t)
+	if panicked != nil {
+		panic(panicked)
+	}
+	if err == nil && sync && c != nil {
+		err = c.wait()
+	}
+	return err
+}
+
+// lead runs one round. Its caller's turn is the first of it, since whoever
+// leads was alone or at the head of the queue. The next round begins before
+// this one is on the disk, so that rounds gather while the disk works and are
+// not held up by it.
+func (s *Session) lead(sync bool) {
+	var round [maxRound]*turn
+	s.turns.mu.Lock()
+	n := copy(round[:], s.turns.waiting)
+	s.turns.mu.Unlock()
+
+	s.mu.Lock()
+	r := Round{session: s}
+	ran := 0
+	for ran < n && (ran == 0 || r.bytes < maxRoundBytes) {
+		round[ran].run(&r)
+		ran++
+	}
+	err := r.apply()
+	s.mu.Unlock()
+
+	s.turns.mu.Lock()
+	rest := copy(s.turns.waiting, s.turns.waiting[ran:])
+	clear(s.turns.waiting[rest:])
+	s.turns.waiting = s.turns.waiting[:rest]
+	var next *turn
+	if rest > 0 {
+		next = s.turns.waiting[0]
+	} else {
+		s.turns.leading = false
+	}
+	s.turns.mu.Unlock()
+	if next != nil {
+		next.wake <- true
+	}
+	if sync && err == nil && r.commit != nil {
+		// Those who ran along are woken once, when it is durable, and not
+		// for each of the two waits. The outcome is kept in the commit.
+		_ = r.commit.wait()
+	}
+	for i, t := range round[:ran] {
+		t.err, t.commit = err, r.commit
+		if i > 0 {
+			t.wake <- false
+		}
+	}
+}
+
+func (t *turn) run(r *Round) {
+	defer func() { t.panicked = recover() }()
+	t.f(r)
+}
