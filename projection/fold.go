@@ -17,7 +17,8 @@ type Fold struct {
 	states []State
 	head   eventlog.Head
 	at     time.Duration
-	buf    []byte // canonical bytes while a digest is made
+	entry  eventlog.Entry // while it is applied
+	buf    []byte         // canonical bytes while a digest is made
 }
 
 // NewFold returns the states before the first entry of the session with that
@@ -65,11 +66,14 @@ func (f *Fold) Apply(e *eventlog.Entry) error {
 	if e.At < f.at {
 		return fmt.Errorf("projection: apply entry %d of %v at %v: %w", e.Seq, e.At, f.at, ErrOrder)
 	}
+	// A copy that states are lent, so that a caller's entry need not live on
+	// the heap: that was an allocation for each entry of every pass.
+	f.entry = *e
 	for _, st := range f.states {
 		// Even when the time is the same: what the entry before has made due
 		// at this very instant comes before this entry.
 		st.Advance(e.At)
-		st.Apply(e)
+		st.Apply(&f.entry)
 	}
 	f.head, f.at = e.Head(), e.At
 	return nil

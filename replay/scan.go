@@ -119,7 +119,8 @@ func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, 
 	if err := r.checkSeq(Moment{Seq: to}); err != nil {
 		return err
 	}
-	var s Step
+	var entry eventlog.Entry // one for all steps, which are only lent
+	s := Step{Entry: &entry}
 	if needs != NeedsEntry {
 		f, err := r.foldTo(ctx, from-1, nil, nil)
 		if err != nil {
@@ -142,7 +143,7 @@ func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, 
 			}
 			s.Fold.Advance(e.At)
 		}
-		s.Entry = &e
+		entry = e
 		if more, err := visit(&s); err != nil || !more {
 			return err
 		}
