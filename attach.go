@@ -130,9 +130,9 @@ func (p *performer) run(ctx context.Context, entries <-chan eventlog.Entry, fail
 // is not the wall clock's.
 func (p *performer) clock() *Clock {
 	state, ok := p.fold.State(ProjectionSession).(*sessionState)
-	if !ok || !state.hasOrigin {
+	if !ok || !state.time.hasOrigin {
 		return nil
 	}
 	cfg := &p.session.engine.cfg
-	return NewClock(time.Unix(0, state.origin), cfg.FrameRate, cfg.Now)
+	return NewClock(time.Unix(0, state.time.origin), cfg.FrameRate, cfg.Now)
 }

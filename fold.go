@@ -176,13 +176,18 @@ const (
 	TimeManual TimeAuthority = "manual"
 )
 
-// sessionState is what is known of the session itself.
-type sessionState struct {
-	time      TimeAuthority // empty before the session is opened
+// sessionTime is how a session's time runs.
+type sessionTime struct {
+	authority TimeAuthority // empty before the session is opened
 	origin    int64         // Unix time at session time zero, ns
 	hasOrigin bool
-	counts    [eventlog.KindSession + 1]uint64
-	flagged   uint64 // signals recorded although the schema refuses them
+}
+
+// sessionState is what is known of the session itself.
+type sessionState struct {
+	time    sessionTime
+	counts  [eventlog.KindSession + 1]uint64
+	flagged uint64 // signals recorded although the schema refuses them
 }
 
 func (s *sessionState) Advance(time.Duration) {}
@@ -193,30 +198,34 @@ func (s *sessionState) Apply(e *eventlog.Entry) {
 	}
 	switch e.Kind {
 	case eventlog.KindSession:
-		if authority, err := openedOf(e); err == nil && s.time == "" {
-			s.time = authority
+		if authority, err := openedOf(e); err == nil && s.time.authority == "" {
+			s.time.authority = authority
 		}
 	case eventlog.KindSignal:
 		if regular, err := signalArity(e.Data); err != nil || !regular {
 			s.flagged++
 		}
-		if !s.hasOrigin && s.time == TimeWall {
-			s.noteOrigin(e)
+		if s.time.wantsOrigin() {
+			if sig, err := signal.Decode(e.Data); err == nil {
+				s.time.note(&sig, e.At)
+			}
 		}
 	}
 }
 
-// noteOrigin derives when session time began from the first signal that
-// carries a time.
-func (s *sessionState) noteOrigin(e *eventlog.Entry) {
-	sig, err := signal.Decode(e.Data)
-	if err != nil {
+// wantsOrigin reports whether the next signal with a timestamp tells when
+// session time began.
+func (t *sessionTime) wantsOrigin() bool { return !t.hasOrigin && t.authority == TimeWall }
+
+// note derives when session time began from the first signal that carries a
+// time.
+func (t *sessionTime) note(sig *signal.Signal, at time.Duration) {
+	ns, ok := sig.Timestamp.Nanos()
+	if !ok || !sig.Timestamp.IsSet() || !t.wantsOrigin() {
 		return
 	}
-	if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() {
-		if origin := ns - int64(e.At); origin <= ns {
-			s.origin, s.hasOrigin = origin, true
-		}
+	if origin := ns - int64(at); origin <= ns {
+		t.origin, t.hasOrigin = origin, true
 	}
 }
 
@@ -229,9 +238,9 @@ func signalArity(data []byte) (regular bool, err error) {
 
 func (s *sessionState) Append(dst []byte) []byte {
 	dst = msgp.AppendArrayHeader(dst, 4+uint32(len(s.counts)))
-	dst = msgp.AppendString(dst, string(s.time))
-	dst = msgp.AppendBool(dst, s.hasOrigin)
-	dst = msgp.AppendInt64(dst, s.origin)
+	dst = msgp.AppendString(dst, string(s.time.authority))
+	dst = msgp.AppendBool(dst, s.time.hasOrigin)
+	dst = msgp.AppendInt64(dst, s.time.origin)
 	dst = msgp.AppendUint64(dst, s.flagged)
 	for _, n := range s.counts {
 		dst = msgp.AppendUint64(dst, n)
@@ -252,10 +261,10 @@ func restoreSessionState(data []byte) (projection.State, error) {
 	if err != nil || len(authority) > len(TimeManual) {
 		return nil, errState
 	}
-	s.time = TimeAuthority(authority)
+	s.time.authority = TimeAuthority(authority)
 	var errs [3]error
-	s.hasOrigin, b, errs[0] = msgp.ReadBoolBytes(b)
-	s.origin, b, errs[1] = msgp.ReadInt64Bytes(b)
+	s.time.hasOrigin, b, errs[0] = msgp.ReadBoolBytes(b)
+	s.time.origin, b, errs[1] = msgp.ReadInt64Bytes(b)
 	s.flagged, b, errs[2] = msgp.ReadUint64Bytes(b)
 	if errors.Join(errs[:]...) != nil {
 		return nil, errState
@@ -277,22 +286,22 @@ func (s *sessionState) View() any {
 		entries[k.String()] = int64(s.counts[k])
 	}
 	view := map[string]any{
-		"time":    string(s.time),
+		"time":    string(s.time.authority),
 		"entries": entries,
 		"flagged": int64(s.flagged),
 	}
-	if s.hasOrigin {
+	if s.time.hasOrigin {
 		// In two parts, since nanoseconds of Unix time are too many for a
 		// float64, and milliseconds are not.
 		const ms = int64(time.Millisecond)
-		view["origin"] = float64(s.origin/ms) + float64(s.origin%ms)/float64(ms)
+		view["origin"] = float64(s.time.origin/ms) + float64(s.time.origin%ms)/float64(ms)
 	}
 	return view
 }
 
 // at returns the session time at which a signal takes effect, not before
 // last.
-func (s *sessionState) at(sig *signal.Signal, last time.Duration) (time.Duration, error) {
+func (t *sessionTime) at(sig *signal.Signal, last time.Duration) (time.Duration, error) {
 	ns, ok := sig.Timestamp.Nanos()
 	if !sig.Timestamp.IsSet() {
 		return last, nil // only a signal recorded leniently lacks it
@@ -300,15 +309,15 @@ func (s *sessionState) at(sig *signal.Signal, last time.Duration) (time.Duration
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("%w: timestamp %v is outside the years 1678 to 2262", ErrTime, sig.Timestamp)
-	case s.time == TimeManual:
+	case t.authority == TimeManual:
 		if ns < int64(last) {
 			return 0, fmt.Errorf("%w: timestamp %v ms is before the session's %v", ErrTime, sig.Timestamp, last)
 		}
 		return time.Duration(ns), nil
-	case !s.hasOrigin:
+	case !t.hasOrigin:
 		return last, nil // it is the origin
-	case ns > s.origin && ns-s.origin < 0:
+	case ns > t.origin && ns-t.origin < 0:
 		return 0, fmt.Errorf("%w: timestamp %v is more than 292 years after the session began", ErrTime, sig.Timestamp)
 	}
-	return max(last, time.Duration(ns-s.origin)), nil
+	return max(last, time.Duration(ns-t.origin)), nil
 }

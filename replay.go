@@ -70,11 +70,11 @@ type source struct {
 func (s *source) Origin() (time.Time, bool) {
 	state := &sessionState{}
 	for e, err := range s.Entries(context.Background(), 1) {
-		if err != nil || state.time == TimeManual {
+		if err != nil || state.time.authority == TimeManual {
 			return time.Time{}, false
 		}
-		if state.Apply(&e); state.hasOrigin {
-			return time.Unix(0, state.origin).UTC(), true
+		if state.Apply(&e); state.time.hasOrigin {
+			return time.Unix(0, state.time.origin).UTC(), true
 		}
 	}
 	return time.Time{}, false

@@ -133,6 +133,7 @@ type Engine struct {
 	sessions map[string]*Session // guarded by mu
 	closed   bool                // guarded by mu
 	sinks    sync.WaitGroup      // attached sinks
+	folds    sync.WaitGroup      // sessions that are catching up
 	stop     context.CancelFunc  // ends attached sinks
 	live     context.Context     // done when the engine closes; for goroutines it owns
 }
@@ -232,10 +233,11 @@ func (e *Engine) Close() error {
 	}
 	e.stop()
 	e.sinks.Wait()
+	err := e.log.Close() // after this nobody records, and so nobody begins to fold
+	e.folds.Wait()
 	if e.writer != nil {
 		e.writer.Close()
 	}
-	err := e.log.Close()
 	if e.snaps != nil {
 		err = errors.Join(err, e.snaps.Close())
 	}

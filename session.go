@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -22,14 +23,30 @@ type Session struct {
 	log       *eventlog.Session
 	authority TimeAuthority // for a session that has no entry yet
 
-	// mu is held while a record is decided on and gets its place, in a round
-	// of the log; never while the disk is waited for.
+	// next is where the session will stand when all that was staged is folded.
+	// It belongs to the rounds of the log, of which one runs at a time.
+	next    position
+	scratch scratch // likewise
+
+	// broken is set when fold and log have parted.
+	broken atomic.Pointer[error]
+
+	// behind holds what was staged and is not folded yet, in order.
+	behind backlog
+
+	// mu is held while the state is read or moved on; never while the disk is
+	// waited for.
 	mu       sync.Mutex
 	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
-	broken   error            // set when fold and log have parted; guarded by mu
 	snapped  eventlog.Seq     // the newest snapshot; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
-	scratch  scratch          // guarded by mu
+}
+
+// position is what a record's entries' times follow from.
+type position struct {
+	begun bool // the session has its first entry
+	time  sessionTime
+	at    time.Duration
 }
 
 // scratch is memory that is used anew for each record.
@@ -69,6 +86,11 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	if err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", name, err)
 	}
+	state, ok := s.fold.State(ProjectionSession).(*sessionState)
+	if !ok {
+		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionSession)
+	}
+	s.next = position{s.fold.Head().Seq > 0, state.time, s.fold.At()}
 	s.snapped = s.fold.Head().Seq
 	if s.logBytes, err = e.log.DiskSize(ctx, name); err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", name, err)
@@ -220,69 +242,58 @@ func problemOf(err error) string {
 }
 
 // stage decides on a record against the newest state and gives it its place.
-// It runs in a round of the log, alone.
+// It runs in a round of the log, alone. The fold moves on while the disk works.
 func (s *Session) stage(round *eventlog.Round, r *Record, signals []*signal.Signal) (*eventlog.Ticket, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken != nil {
-		return nil, s.broken
+	if broken := s.broken.Load(); broken != nil {
+		return nil, *broken
 	}
-	if err := s.draft(r, signals); err != nil {
+	after, err := s.draft(r, signals)
+	if err != nil {
 		return nil, err
 	}
 	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Expect: r.Expect, Key: r.Key})
 	if err != nil || t.Repeat() {
 		return t, err
 	}
-	if err := s.apply(t); err != nil {
-		// The log has the batch and the state does not: a defect of this
-		// program. What is recorded stays good; nothing more is.
-		s.broken = err
-		return t, nil
-	}
-	s.snapshot()
+	s.next = after
+	s.behind.add(t)
+	round.Then(s.follow)
 	return t, nil
 }
 
-// draft turns a record into drafts in s.scratch.
-func (s *Session) draft(r *Record, signals []*signal.Signal) error {
-	state, ok := s.fold.State(ProjectionSession).(*sessionState)
-	if !ok {
-		return fmt.Errorf("sajou: the projections lack %q", ProjectionSession)
-	}
+// draft turns a record into drafts in s.scratch, and returns where the session
+// stands behind it.
+func (s *Session) draft(r *Record, signals []*signal.Signal) (position, error) {
 	c := &s.scratch
+	if cap(c.data) > 1<<20 {
+		*c = scratch{} // one large import should not be remembered for ever
+	}
 	c.drafts, c.data, c.ends = c.drafts[:0], c.data[:0], c.ends[:0]
-	at := s.fold.At()
-	add := func(kind eventlog.Kind, at time.Duration) {
-		c.drafts = append(c.drafts, eventlog.Draft{Kind: kind, At: at})
+	p := s.next
+	add := func(kind eventlog.Kind) {
+		c.drafts = append(c.drafts, eventlog.Draft{Kind: kind, At: p.at})
 		c.ends = append(c.ends, len(c.data))
 	}
-	now := *state // as it will be when the entries before are in
-	if s.fold.Head().Seq == 0 {
+	if !p.begun {
+		p.begun, p.time.authority = true, s.authority
 		c.data = appendOpened(c.data, s.authority)
-		add(eventlog.KindSession, at)
-		now.time = s.authority
+		add(eventlog.KindSession)
 	}
 	for _, d := range r.Definitions {
 		c.data = appendDefinition(c.data, d)
-		add(eventlog.KindDefine, at)
+		add(eventlog.KindDefine)
 	}
 	for i, sig := range signals {
-		moved, err := now.at(sig, at)
-		if err != nil {
-			if !r.Lenient {
-				return fmt.Errorf("signal %d of the record: %w", i+1, err)
-			}
-			moved = at // recorded as it came; its time cannot be used
+		at, err := p.time.at(sig, p.at)
+		if err != nil && !r.Lenient {
+			return p, fmt.Errorf("signal %d of the record: %w", i+1, err)
 		}
-		at = moved
+		if err == nil { // otherwise it is recorded as it came, without a time that can be used
+			p.at = at
+		}
+		p.time.note(sig, p.at)
 		c.data = sig.Append(c.data)
-		add(eventlog.KindSignal, at)
-		if !now.hasOrigin && now.time == TimeWall {
-			if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() {
-				now.origin, now.hasOrigin = ns-int64(at), true
-			}
-		}
+		add(eventlog.KindSignal)
 	}
 	// Only now does the memory stay where it is.
 	start := 0
@@ -290,21 +301,89 @@ func (s *Session) draft(r *Record, signals []*signal.Signal) error {
 		c.drafts[i].Data = c.data[start:end:end]
 		start = end
 	}
-	return nil
+	return p, nil
 }
 
-// apply brings the newest state up to a staged batch.
-func (s *Session) apply(t *eventlog.Ticket) error {
-	for e := range t.Entries() {
-		if err := s.fold.Apply(&e); err != nil {
-			return fmt.Errorf("sajou: session %q: %w", s.Name(), err)
+// backlog is what the fold is behind by.
+type backlog struct {
+	mu       sync.Mutex
+	tickets  []*eventlog.Ticket // guarded by mu
+	entries  int                // of tickets; guarded by mu
+	followed bool               // a goroutine is folding them; guarded by mu
+}
+
+// A small backlog is folded by the writer that made it, while it would wait for
+// the disk anyway. A larger one is an import's, and folded beside it, up to a
+// bound behind which the writer lends a hand and so waits.
+const (
+	smallBacklog = 256
+	largeBacklog = 8192
+)
+
+func (b *backlog) add(t *eventlog.Ticket) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tickets = append(b.tickets, t)
+	b.entries += int(t.Head().Seq-t.First()) + 1
+}
+
+// take empties the backlog.
+func (b *backlog) take() []*eventlog.Ticket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tickets := b.tickets
+	b.tickets, b.entries = nil, 0
+	return tickets
+}
+
+// follow sees to it that the fold comes after what was staged.
+func (s *Session) follow() {
+	b := &s.behind
+	b.mu.Lock()
+	aside := b.entries > smallBacklog && b.entries <= largeBacklog
+	begin := aside && !b.followed
+	b.followed = b.followed || begin
+	b.mu.Unlock()
+	switch {
+	case begin:
+		s.engine.folds.Go(func() {
+			s.catchUp()
+			b.mu.Lock()
+			b.followed = false
+			b.mu.Unlock()
+		})
+	case !aside:
+		s.catchUp()
+	}
+}
+
+// catchUp folds all that was staged.
+func (s *Session) catchUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for tickets := s.behind.take(); len(tickets) > 0; tickets = s.behind.take() {
+		for _, t := range tickets {
+			s.apply(t)
 		}
 	}
-	s.logBytes += uint64(len(s.scratch.data))
-	if cap(s.scratch.data) > 1<<20 {
-		s.scratch = scratch{} // one large import should not be remembered for ever
+}
+
+// apply brings the newest state up to a staged batch. Called with s.mu held.
+func (s *Session) apply(t *eventlog.Ticket) {
+	if s.broken.Load() != nil {
+		return
 	}
-	return nil
+	for e := range t.Entries() {
+		if err := s.fold.Apply(&e); err != nil {
+			// The log has the batch and the state does not: a defect of this
+			// program. What is recorded stays good; nothing more is.
+			broken := fmt.Errorf("sajou: session %q: %w", s.Name(), err)
+			s.broken.Store(&broken)
+			return
+		}
+		s.logBytes += uint64(len(e.Body))
+	}
+	s.snapshot()
 }
 
 // snapshot hands the state to the background writer when one is due. It may
@@ -322,11 +401,14 @@ func (s *Session) snapshot() {
 // State returns the state at the newest entry, complete at its instant, once
 // that entry is durable. It belongs to the caller.
 func (s *Session) State(ctx context.Context) (*projection.Fold, error) {
+	s.catchUp()
+	if broken := s.broken.Load(); broken != nil {
+		return nil, *broken
+	}
 	s.mu.Lock()
-	broken := s.broken
 	f, err := s.fold.Clone()
 	s.mu.Unlock()
-	if err := errors.Join(broken, err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if err := s.log.WaitDurable(ctx, f.Head().Seq); err != nil {

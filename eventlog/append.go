@@ -76,7 +76,21 @@ type Round struct {
 	commit  *commit
 	number  uint32
 	bytes   int
+	running *turn // whose function runs
+	then    []afterwards
 }
+
+// afterwards is what a turn has to do once the round is on its way.
+type afterwards struct {
+	turn *turn
+	f    func()
+}
+
+// Then has f run when the round has been handed to the store, while the disk
+// works and perhaps beside later rounds: the place for what follows from an
+// append and need not precede the next. If the store refuses the round, f does
+// not run.
+func (r *Round) Then(f func()) { r.then = append(r.then, afterwards{r.running, f}) }
 
 // Ticket is an append that has its place in the log and waits to become
 // durable.
@@ -178,7 +192,7 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 		return nil, err
 	}
 	t := &Ticket{session: s, first: s.head.Seq + 1, head: s.head, at: b.Drafts[len(b.Drafts)-1].At, release: release}
-	t.sealed = sealHeader(make([]byte, 0, sealedSize(&b)), t.first, len(b.Drafts))
+	t.sealed = sealHeader(s.sealed.room(sealedSize(&b)), t.first, len(b.Drafts))
 	key := b.Key
 	for i := range b.Drafts {
 		t.sealed, t.head.Hash = sealEntry(t.sealed, &b.Drafts[i], key, t.head.Hash, i > 0)
@@ -189,6 +203,7 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 		release()
 		return nil, err
 	}
+	s.sealed.take(t.sealed)
 	s.head, s.at = t.head, t.at
 	return t, nil
 }
@@ -402,6 +417,11 @@ func (s *Session) lead(sync bool) {
 	if next != nil {
 		next.wake <- true
 	}
+	for _, a := range r.then {
+		if err == nil {
+			a.turn.guard(a.f)
+		}
+	}
 	if sync && err == nil && r.commit != nil {
 		// Those who ran along are woken once, when it is durable, and not
 		// for each of the two waits. The outcome is kept in the commit.
@@ -416,6 +436,16 @@ func (s *Session) lead(sync bool) {
 }
 
 func (t *turn) run(r *Round) {
-	defer func() { t.panicked = recover() }()
-	t.f(r)
+	r.running = t
+	t.guard(func() { t.f(r) })
+}
+
+// guard keeps a panic for the goroutine whose turn it is.
+func (t *turn) guard(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.panicked = p
+		}
+	}()
+	f()
 }

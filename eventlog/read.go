@@ -205,14 +205,29 @@ const (
 )
 
 func (a *arena) copy(b []byte) []byte {
-	if len(a.block)+len(b) > cap(a.block) {
+	c := append(a.room(len(b)), b...)
+	a.take(c)
+	return c[:len(c):len(c)]
+}
+
+// room returns an empty slice to which n bytes can be appended. What is kept
+// of it is told to take, before room is called again.
+func (a *arena) room(n int) []byte {
+	if free := cap(a.block) - len(a.block); free < n {
 		size := min(max(2*cap(a.block), firstArenaBlock), maxArenaBlock)
-		if len(b) >= size/4 {
-			return append([]byte(nil), b...)
+		if n >= size/4 {
+			return make([]byte, 0, n)
 		}
 		a.block = make([]byte, 0, size)
 	}
 	start := len(a.block)
-	a.block = append(a.block, b...)
-	return a.block[start:len(a.block):len(a.block)]
+	return a.block[start : start : start+n]
+}
+
+// take keeps what was appended to the last room.
+func (a *arena) take(b []byte) {
+	start := len(a.block)
+	if end := start + len(b); end <= cap(a.block) && len(b) > 0 && &a.block[start:end][0] == &b[0] {
+		a.block = a.block[:end]
+	}
 }

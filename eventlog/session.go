@@ -27,6 +27,7 @@ type Session struct {
 	number uint32        // guarded by mu; 0 until the first append begins the session
 	head   Head          // newest appended, perhaps not durable yet; guarded by mu
 	at     time.Duration // session time of head; guarded by mu
+	sealed arena         // memory of sealed batches; guarded by mu
 
 	// durable is the newest entry that readers may see, and its number tells
 	// them where to look; replaced, never changed.
