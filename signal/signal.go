@@ -127,20 +127,38 @@ type Signal struct {
 	proof *proof
 }
 
-// proof names values that were judged sound for a type. Values are immutable,
-// so it holds for as long as a signal still has these very ones.
+// proof names the texts and values of a signal that was judged sound. They are
+// immutable, so it holds for as long as a signal still has these very ones.
 type proof struct {
-	typ               string
+	id, typ, source   string
+	correlationID     *string
+	correlation       string // what the pointer led to
+	timestamp         Number
 	metadata, payload Value
+}
+
+func prove(s *Signal) *proof {
+	p := &proof{s.ID, s.Type, s.Source, s.CorrelationID, "", s.Timestamp, s.Metadata, s.Payload}
+	if s.CorrelationID != nil {
+		p.correlation = *s.CorrelationID
+	}
+	return p
 }
 
 // holds reports whether p covers s as it is now.
 func (p *proof) holds(s *Signal) bool {
-	return p != nil && p.typ == s.Type && same(p.metadata, s.Metadata) && same(p.payload, s.Payload)
+	return p != nil && s.Raw == nil && sameText(p.id, s.ID) && sameText(p.typ, s.Type) && sameText(p.source, s.Source) &&
+		p.correlationID == s.CorrelationID && (s.CorrelationID == nil || sameText(p.correlation, *s.CorrelationID)) &&
+		p.timestamp == s.Timestamp && same(p.metadata, s.Metadata) && same(p.payload, s.Payload)
 }
 
-// same reports whether two values are one and the same memory.
+// same reports whether two values are one and the same memory, sameText whether
+// two strings are.
 func same(a, b Value) bool { return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b) }
+
+func sameText(a, b string) bool {
+	return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b)
+}
 
 // Parse reads one signal from its JSON text. A text that is not exact JSON
 // gives a [*SyntaxError], one that the schema refuses a [*FieldError].
@@ -190,7 +208,7 @@ func parse(line []byte) (*Signal, *FieldError, error) {
 	if refused := judgePayload(s.Type, s.Payload); refused != nil {
 		return s, refused, nil
 	}
-	s.proof = &proof{s.Type, s.Metadata, s.Payload}
+	s.proof = prove(s)
 	return s, nil, nil
 }
 
@@ -227,6 +245,9 @@ func (s *Signal) fill(envelope Value) {
 // [*FieldError], or nil. It trusts none of the fields, so it serves for signals
 // made by hand; a Problem they may carry is not looked at.
 func (s *Signal) Validate() error {
+	if s.proof.holds(s) {
+		return nil
+	}
 	if s.Raw != nil {
 		if e := sound(s.Raw, MaxDepth); e != nil {
 			return e
@@ -246,9 +267,6 @@ func (s *Signal) Validate() error {
 	}
 	if !s.Timestamp.IsSet() {
 		return &FieldError{"/timestamp", "is required"}
-	}
-	if s.proof.holds(s) {
-		return nil
 	}
 	if s.Metadata != nil {
 		if e := sound(s.Metadata, envelopeRoom); e != nil {

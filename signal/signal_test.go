@@ -29,14 +29,17 @@ var numbers = cmp.Options{
 
 // A signal that was parsed is judged anew when it was changed since.
 func TestValidateAfterAChange(t *testing.T) {
-	sound := `{"id":"1","type":"thinking","timestamp":1,"source":"a","metadata":{"a":1},"payload":{"agentId":"x","content":"y"}}`
+	sound := `{"id":"1","type":"thinking","timestamp":1,"source":"a","correlationId":"c","metadata":{"a":1},"payload":{"agentId":"x","content":"y"}}`
 	broken := signal.Value{0x81, 0xa1, 'k', 0xa2, 0xff}
 	for name, change := range map[string]func(s *signal.Signal){
-		"type":      func(s *signal.Signal) { s.Type = "completion" },
-		"payload":   func(s *signal.Signal) { s.Payload = broken },
-		"metadata":  func(s *signal.Signal) { s.Metadata = broken },
-		"id":        func(s *signal.Signal) { s.ID = "\xff" },
-		"timestamp": func(s *signal.Signal) { s.Timestamp = signal.Number{} },
+		"type":        func(s *signal.Signal) { s.Type = "completion" },
+		"payload":     func(s *signal.Signal) { s.Payload = broken },
+		"metadata":    func(s *signal.Signal) { s.Metadata = broken },
+		"id":          func(s *signal.Signal) { s.ID = "\xff" },
+		"source":      func(s *signal.Signal) { s.Source = "\xff" },
+		"timestamp":   func(s *signal.Signal) { s.Timestamp = signal.Number{} },
+		"correlation": func(s *signal.Signal) { *s.CorrelationID = "\xff" },
+		"raw":         func(s *signal.Signal) { s.Raw = broken },
 	} {
 		s, err := signal.Parse([]byte(sound))
 		if err != nil {
