@@ -27,7 +27,7 @@ func record() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	definitions, diagnostics := choreography.Parse("walk.json", []byte(
 		`{"on":"task_dispatch","steps":[{"action":"move","entity":"signal.to","to":"desk","duration":800}]}`))
