@@ -162,6 +162,7 @@ column, and nothing is recorded then.`,
 				return err
 			}
 			defer engine.Close()
+			a.about = name
 			head, err := addDefinitions(cmd.Context(), engine, name, sajou.Record{Definitions: definitions})
 			if err != nil {
 				return err

@@ -86,17 +86,17 @@ func judge(err error) (code int, message string) {
 	return exitNo, message
 }
 
-// oneLine makes one line of a message, without the names of packages in front.
+// packages are the names that errors have in front, for programmers.
+var packages = []string{"sajou: ", "eventlog: ", "replay: ", "projection: ", "signal: ", "snapshot: "}
+
+// oneLine makes one line of a message, without the names of packages.
 func oneLine(message string) string {
-	for {
-		trimmed := message
-		for _, prefix := range []string{"sajou: ", "eventlog: ", "replay: ", "projection: ", "signal: "} {
-			trimmed = strings.TrimPrefix(trimmed, prefix)
+	for trimmed := ""; trimmed != message; {
+		trimmed = message
+		for _, name := range packages {
+			message = strings.TrimPrefix(message, name)
+			message = strings.ReplaceAll(message, ": "+name, ": ")
 		}
-		if trimmed == message {
-			break
-		}
-		message = trimmed
 	}
 	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := range lines {

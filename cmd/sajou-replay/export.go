@@ -27,7 +27,7 @@ that anyone can recompute the chain: docs/verify_chain.py does it in a page of
 Python. The first line names the session and its genesis hash.`,
 		Example: `  sajou-replay export > session.jsonl
   sajou-replay export release-42 100..200
-  sajou-replay export --raw release-42 | python3 docs/verify_chain.py`,
+  sajou-replay export --raw release-42 | python3 docs/verify_chain.py -`,
 		Args: between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if raw && all {

@@ -110,6 +110,7 @@ func sessionName(file string) string {
 }
 
 func (a *app) importInto(ctx context.Context, engine *sajou.Engine, name string, files []string, r *recorder, more bool) error {
+	a.about = name
 	log, err := engine.Log().Session(name)
 	if err != nil {
 		return err

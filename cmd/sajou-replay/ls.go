@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
@@ -14,7 +16,9 @@ func (a *app) lsCommand() *cobra.Command {
 		Short: "List the sessions of the store",
 		Long: `Ls lists the sessions of the store in the order they were begun: how many
 entries each has, how much session time they span, and the head, which is worth
-keeping elsewhere: verify --head can then show that nothing was cut off.`,
+keeping elsewhere: verify --head can then show that nothing was cut off. A
+session whose newest entries cannot be read is listed as damaged; the exit code
+is then 1.`,
 		Example: `  sajou-replay ls
   sajou-replay ls -o jsonl`,
 		Args: between(0, 0),
@@ -33,8 +37,22 @@ keeping elsewhere: verify --head can then show that nothing was cut off.`,
 				width = max(width, len([]rune(name)))
 			}
 			o := a.output()
+			var damaged error
 			for _, name := range names {
 				log, err := engine.Log().Session(name)
+				if errors.Is(err, eventlog.ErrCorrupt) {
+					// The others are listed all the same.
+					a.about, damaged = name, err
+					text := fmt.Sprintf("%-*s  damaged", min(width, 40), printable(name))
+					value, err := marshal(map[string]any{"session": name, "damaged": true})
+					if err != nil {
+						return err
+					}
+					if err := o.item(text, value); err != nil {
+						return err
+					}
+					continue
+				}
 				if err != nil {
 					return err
 				}
@@ -53,7 +71,10 @@ keeping elsewhere: verify --head can then show that nothing was cut off.`,
 					return err
 				}
 			}
-			return o.end()
+			if err := o.end(); err != nil {
+				return err
+			}
+			return damaged
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,8 @@ type app struct {
 	session string // --session; empty: see target
 	wait    time.Duration
 
-	running bool // the command line was understood and a command has begun
+	running bool   // the command line was understood and a command has begun
+	about   string // the session that was opened last; empty before
 }
 
 // run executes one command line.
@@ -40,13 +42,32 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil || a.running {
-		return err
+		return a.pointToVerify(err)
 	}
 	// What cobra refuses before a command begins is misuse.
 	if e, ok := errors.AsType[*exit](err); ok {
 		return e
 	}
 	return misuse("%w; see sajou-replay help", err)
+}
+
+// pointToVerify says of an error about damaged bytes where to look next.
+func (a *app) pointToVerify(err error) error {
+	if a.about == "" || !errors.Is(err, eventlog.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w; where it breaks and what is whole, tells: sajou-replay verify -s %s", err, shellWord(a.about))
+}
+
+// shellWord quotes a word where a shell would read more in it.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@%+=,", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func (a *app) root() *cobra.Command {
@@ -172,19 +193,11 @@ func (a *app) target(name string) (*target, error) {
 }
 
 func (a *app) targetIn(engine *sajou.Engine, name string) (*target, error) {
-	if name == "" {
-		name = a.session
+	name, err := a.choose(engine, name)
+	if err != nil {
+		return nil, err
 	}
-	if name == "" {
-		latest, err := engine.Latest()
-		if errors.Is(err, eventlog.ErrNoSession) {
-			return nil, fail(exitNotFound, "the store in %s has no session yet; begin one with: sajou-replay import FILE", a.store)
-		}
-		if err != nil {
-			return nil, err
-		}
-		name = latest
-	}
+	a.about = name
 	travel, err := engine.Replay(name).Open()
 	if errors.Is(err, eventlog.ErrNoSession) || errors.Is(err, eventlog.ErrInvalid) {
 		return nil, noSession(engine, a.store, name)
@@ -197,6 +210,22 @@ func (a *app) targetIn(engine *sajou.Engine, name string) (*target, error) {
 		return nil, err
 	}
 	return &target{engine, name, log, travel}, nil
+}
+
+// choose returns the name of the session that a command is about: the given
+// one, that of --session, or the latest. Whether it exists is not looked at.
+func (a *app) choose(engine *sajou.Engine, name string) (string, error) {
+	if name == "" {
+		name = a.session
+	}
+	if name != "" {
+		return name, nil
+	}
+	latest, err := engine.Latest()
+	if errors.Is(err, eventlog.ErrNoSession) {
+		return "", fail(exitNotFound, "the store in %s has no session yet; begin one with: sajou-replay import FILE", a.store)
+	}
+	return latest, err
 }
 
 // noSession says which sessions there are instead.

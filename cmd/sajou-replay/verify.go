@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -62,13 +63,18 @@ needs no trust in this program: see export --raw.`,
 					return err
 				}
 			} else {
-				t, err := a.targetIn(engine, name)
-				if err != nil {
+				// Only the name: a session that is damaged may not open, and
+				// just then its fault is asked for.
+				if name, err = a.choose(engine, name); err != nil {
 					return err
 				}
-				names = []string{t.name}
+				names = []string{name}
 			}
-			return a.verify(cmd.Context(), engine.Log(), names, opts)
+			err = a.verify(cmd.Context(), engine.Log(), names, opts)
+			if errors.Is(err, eventlog.ErrNoSession) {
+				return noSession(engine, a.store, name)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "check every session of the store")
@@ -106,8 +112,8 @@ func (a *app) verify(ctx context.Context, log *eventlog.Log, names []string, opt
 		text := fmt.Sprintf("%s: verified, %s, head %v", printable(name), plural(int(report.Head.Seq), "entry", "entries"), report.Head)
 		if f := report.Fault; f != nil {
 			whole = false
-			view.Fault = &faultView{f.Seq, f.Kind, f.Detail}
-			text = fmt.Sprintf("%s: BROKEN at entry %d: %s: %s (whole up to %v)", printable(name), f.Seq, f.Kind, printable(f.Detail), report.Head)
+			view.Fault = &faultView{f.Seq, f.Kind, oneLine(f.Detail)}
+			text = fmt.Sprintf("%s: BROKEN at entry %d: %s: %s (whole up to %v)", printable(name), f.Seq, f.Kind, oneLine(f.Detail), report.Head)
 		}
 		line, err := marshal(view)
 		if err != nil {
