@@ -213,6 +213,7 @@ func EntryView(e *eventlog.Entry) map[string]any {
 			view[e.Kind.String()] = map[string]any{word: v.Any()}
 			return view
 		}
+	default:
 	}
 	view["data"] = hex.EncodeToString(e.Data)
 	return view

@@ -67,6 +67,7 @@ func (p *performances) Apply(e *eventlog.Entry) {
 		if d, err := DefinitionOf(e); err == nil {
 			p.scheduler.Define(d)
 		}
+	default:
 	}
 }
 
@@ -210,6 +211,7 @@ func (s *sessionState) Apply(e *eventlog.Entry) {
 				s.time.note(&sig, e.At)
 			}
 		}
+	default:
 	}
 }
 

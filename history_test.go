@@ -3,12 +3,12 @@ package sajou_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"math/rand/v2"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go"

@@ -121,7 +121,7 @@ func (s *Scheduler) begin(p *performance, c *cursor, n *node) {
 	case nodeWait:
 		s.enter(c, phaseWaiting, n.duration)
 	case nodeParallel:
-		c.spread(p.def, n)
+		c.spread(n)
 	}
 }
 
@@ -190,7 +190,7 @@ func (c *cursor) advance() {
 
 // spread puts a cursor on each child of a parallel group. Memory of an earlier
 // group is used again.
-func (c *cursor) spread(d *Definition, n *node) {
+func (c *cursor) spread(n *node) {
 	c.phase = phaseGroup
 	if cap(c.kids) < len(n.children) {
 		c.kids = make([]cursor, len(n.children))

@@ -210,8 +210,10 @@ func TestManyDiagnostics(t *testing.T) {
 func TestEndOfTime(t *testing.T) {
 	s := choreography.NewScheduler()
 	s.Define(compile(t, object{"on": "x", "steps": []object{
-		{"action": "move", "duration": 1e300}, {"action": "wait", "duration": 1e300},
-		{"action": "move", "duration": 5, "delay": 1e18}, {"action": "spawn"},
+		{"action": "move", "duration": 1e300},
+		{"action": "wait", "duration": 1e300},
+		{"action": "move", "duration": 5, "delay": 1e18},
+		{"action": "spawn"},
 	}}))
 	var sink choreography.RecordingSink
 	s.SetSink(&sink)

@@ -49,15 +49,15 @@ func compileClause(v signal.Value) clause {
 			return clause{any: []conjunction{c}}
 		}
 	case signal.KindArray:
-		var any []conjunction
+		var alternatives []conjunction
 		for e := range v.Elements() {
 			c := compileConjunction(e)
 			if len(c) == 0 {
 				return clause{} // one alternative always holds
 			}
-			any = append(any, c)
+			alternatives = append(alternatives, c)
 		}
-		return clause{any}
+		return clause{alternatives}
 	default:
 	}
 	return clause{}

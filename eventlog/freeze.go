@@ -223,6 +223,7 @@ func (f *freezeFile) do(op func() error) error {
 		return *f.fs.cause.Load()
 	case roleWAL:
 		f.fs.lost.Store(true)
+	default:
 	}
 	return nil
 }

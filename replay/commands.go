@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -154,12 +155,11 @@ func (r *Replay) timeOf(ctx context.Context, m Moment) (time.Duration, error) {
 
 // commandMoments folds f on, which stands at m whose entry is at base, and
 // calls visit at every moment that has commands, updates aside, until visit
-// returns false, which it reports, or nothing is left up to the entry after
-// last.
+// returns false or nothing is left up to the entry after last.
 func (r *Replay) commandMoments(
 	ctx context.Context, f *projection.Fold, m Moment, base time.Duration, last eventlog.Seq,
 	saw func(*projection.Fold), visit func(Moment) bool,
-) (stopped bool, err error) {
+) error {
 	ps := performers(f)
 	var n commandCounter
 	perform(ps, &n)
@@ -188,17 +188,17 @@ func (r *Replay) commandMoments(
 	if r.src.Head().Seq > m.Seq {
 		for e, err := range r.src.Entries(ctx, m.Seq+1) {
 			if err != nil {
-				return false, fmt.Errorf("replay: read after entry %d: %w", m.Seq, err)
+				return fmt.Errorf("replay: read after entry %d: %w", m.Seq, err)
 			}
 			if !drain(e.At) {
-				return true, nil
+				return nil
 			}
 			if e.Seq > last {
-				return false, nil
+				return nil
 			}
 			n = 0
 			if err := f.Apply(&e); err != nil {
-				return false, fmt.Errorf("replay: %w", err)
+				return fmt.Errorf("replay: %w", err)
 			}
 			if saw != nil {
 				saw(f)
@@ -206,12 +206,12 @@ func (r *Replay) commandMoments(
 			f.Advance(e.At)
 			m, base = Moment{Seq: e.Seq}, e.At
 			if n > 0 && !visit(m) {
-				return true, nil
+				return nil
 			}
 		}
 	}
-	stopped = !drain(1<<63 - 1)
-	return stopped, ctx.Err()
+	drain(math.MaxInt64)
+	return ctx.Err()
 }
 
 // commandCounter counts commands, updates aside.

@@ -157,7 +157,7 @@ func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
 	}
 	from := c.pos
 	var found *Moment
-	_, err := c.r.commandMoments(ctx, c.fold, c.pos, c.base, c.r.src.Head().Seq, c.saw, func(m Moment) bool {
+	err := c.r.commandMoments(ctx, c.fold, c.pos, c.base, c.r.src.Head().Seq, c.saw, func(m Moment) bool {
 		found = &m
 		return false
 	})
@@ -191,7 +191,7 @@ func (c *Cursor) commandBefore(ctx context.Context) error {
 		}
 		f.Advance(base)
 		var found *Moment
-		_, err = c.r.commandMoments(ctx, f, start, base, end.Seq, c.saw, func(m Moment) bool {
+		err = c.r.commandMoments(ctx, f, start, base, end.Seq, c.saw, func(m Moment) bool {
 			if m.Compare(c.pos) >= 0 || m.Compare(end) > 0 {
 				return false
 			}

@@ -221,7 +221,7 @@ func (r *Replay) foldFrom(ctx context.Context, img projection.Image, seq eventlo
 				return nil, nil
 			}
 			if f, err = projection.RestoreFold(r.set, img); err != nil {
-				return nil, nil //nolint:nilerr // an image that cannot be restored is passed over
+				return nil, nil // an image that cannot be restored is passed over
 			}
 		} else if err := r.apply(f, &e, saw); err != nil {
 			return nil, err

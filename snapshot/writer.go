@@ -52,7 +52,7 @@ func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
 		return
 	}
 	if len(w.queue) == queueLen {
-		w.log.Debug("snapshot dropped: too many waiting", "session", w.queue[0].session, "seq", uint64(w.queue[0].img.Head.Seq))
+		w.log.Debug("snapshot dropped: too many waiting", slog.String("session", w.queue[0].session), slog.Uint64("seq", uint64(w.queue[0].img.Head.Seq)))
 		w.queue[0] = job{}
 		w.queue = w.queue[1:]
 	}
@@ -107,13 +107,13 @@ func (w *Writer) next() (j job, ok, closed bool) {
 func (w *Writer) write(j job) {
 	seq := uint64(j.img.Head.Seq)
 	if err := w.store.Put(j.session, j.img); err != nil {
-		w.log.Warn("snapshot not stored", "session", j.session, "seq", seq, "err", err)
+		w.log.Warn("snapshot not stored", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
 		return
 	}
 	if j.logBytes == 0 {
 		return
 	}
 	if _, err := w.store.Thin(j.session, j.logBytes); err != nil {
-		w.log.Warn("snapshots not thinned", "session", j.session, "seq", seq, "err", err)
+		w.log.Warn("snapshots not thinned", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
 	}
 }

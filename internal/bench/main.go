@@ -200,7 +200,7 @@ type side func(round int) (rate float64, err error)
 
 // compare runs both sides by turns and notes the engine's best beside the
 // peer's.
-func (b *bench) compare(name, unit string, goal float64, peer, engine side) error {
+func (b *bench) compare(name string, goal float64, peer, engine side) error {
 	fmt.Fprintln(b.notes, name)
 	var peers, engines series
 	for round := range b.scale.rounds {
@@ -224,7 +224,7 @@ func (b *bench) compare(name, unit string, goal float64, peer, engine side) erro
 		}
 	}
 	ratio := engines.best() / peers.best()
-	r := result{Name: name, Value: engines.best(), Unit: unit, Ratio: &ratio, peer: peers.best(), spread: engines.spread()}
+	r := result{Name: name, Value: engines.best(), Unit: "entries/s", Ratio: &ratio, peer: peers.best(), spread: engines.spread()}
 	if goal > 0 {
 		r.Goal = &goal
 	}

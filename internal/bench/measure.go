@@ -85,7 +85,7 @@ func (b *bench) appends() error {
 		{"durable append, 1 writer", 1, b.scale.appends, 0.95},
 		{"durable append, 64 writers", 64, b.scale.writers, 0.9},
 	} {
-		err := b.compare(c.name, "entries/s", c.goal,
+		err := b.compare(c.name, c.goal,
 			func(round int) (float64, error) {
 				raw, err := openRaw(b.path("raw-append-", c.writers, "-", round))
 				if err != nil {
@@ -160,7 +160,7 @@ func (b *bench) imports() error {
 		{100, min(n, 100*b.scale.appends), 0},
 		{1000, n, 0.5},
 	} {
-		err := b.compare(fmt.Sprintf("import in batches of %d", c.size), "entries/s", c.goal,
+		err := b.compare(fmt.Sprintf("import in batches of %d", c.size), c.goal,
 			func(round int) (float64, error) {
 				dir := b.path("raw-import-", c.size, "-", round)
 				raw, err := openRaw(dir)
@@ -246,7 +246,7 @@ func (b *bench) scans() error {
 			})
 		}
 	}
-	err = b.compare("full scan with decode", "entries/s", 0.7, rawScan, func(int) (float64, error) {
+	err = b.compare("full scan with decode", 0.7, rawScan, func(int) (float64, error) {
 		return timed(n, func() error {
 			for e, err := range ses.Entries(b.ctx, 1) {
 				if err != nil {
@@ -265,10 +265,10 @@ func (b *bench) scans() error {
 	if err != nil {
 		return err
 	}
-	if err := b.compare("verification, one core", "entries/s", 0, rawScan, verify(1)); err != nil {
+	if err := b.compare("verification, one core", 0, rawScan, verify(1)); err != nil {
 		return err
 	}
-	return b.compare(fmt.Sprintf("verification, all %d cores", runtime.GOMAXPROCS(0)), "entries/s", 1.0, rawScan, verify(0))
+	return b.compare(fmt.Sprintf("verification, all %d cores", runtime.GOMAXPROCS(0)), 1.0, rawScan, verify(0))
 }
 
 // long measures a long session: states anywhere, expressions everywhere,

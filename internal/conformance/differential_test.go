@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,7 +154,7 @@ func drawDefinition(t *rapid.T) object {
 	if d["on"] == "stop" || chance(t, 3, "interrupts") {
 		d["interrupts"] = true
 		if chance(t, 4, "odd interrupts") {
-			d["interrupts"] = pick(t, "interrupts as", false, nil, 0, 1, "", "no", -0.0, 0.5, []any{}, object{})
+			d["interrupts"] = pick(t, "interrupts as", false, nil, 0, 1, "", "no", math.Copysign(0, -1), 0.5, []any{}, object{})
 		}
 	}
 	return d
@@ -206,7 +207,7 @@ func drawStep(t *rapid.T, depth int) object {
 
 func drawLength(t *rapid.T, label string) any {
 	if chance(t, 5, "odd length") {
-		return pick(t, label, nil, "100", "signal.ms", true, []any{50}, object{}, -1, -50.5, 0, -0.0, 0.0, 1e-6, 1e-9, 1e12)
+		return pick(t, label, nil, "100", "signal.ms", true, []any{50}, object{}, -1, -50.5, 0, math.Copysign(0, -1), 0.0, 1e-6, 1e-9, 1e12)
 	}
 	return pick(t, label, 50, 50, 100, 100, 150, 200, 10, 16.7, 33.4, 66.6, 0.1, 49.999999)
 }
@@ -231,7 +232,11 @@ var references = []any{
 	"signal.type", "signal.type.k", "signal.o.type", "signal.correlationId", "signal.id", "signal.source", "signal.payload.to", "signal.missing", "signal.",
 	"signal..", "signal..k", "signal.o.", "signal.to.length", "signal.to.0", "signal.n.k", "signal.z.k", "signal.yes", "signal.ref", "signal.toString", "signal.constructor", "signal.__proto__",
 	"signal.hasOwnProperty", "signal.digits.0", "signal.digits.01", "signal.dotted.key", "signal", "Signal.to", " signal.to", "signal.to ", "SIGNAL.to", "signalto", "",
-	"plain", "ütf-8 ✓", nil, 0, 5, 5.0, -1.5, 1e21, true, false, []any{}, []any{1, "signal.to"}, object{}, object{"deep": "signal.to"},
+	"plain", "ütf-8 ✓", nil, 0, 5, 5.0, -1.5, 1e21, true, false,
+	[]any{},
+	[]any{1, "signal.to"},
+	object{},
+	object{"deep": "signal.to"},
 }
 
 func drawSignal(t *rapid.T) object {
@@ -296,7 +301,7 @@ func drawOperator(t *rapid.T, depth int) object {
 		case "exists":
 			operator[name] = pick(t, name, true, false, 1, 0, "", "false", nil, []any{}, object{})
 		default:
-			operator[name] = pick(t, name, nil, 0, 5, 5.0, -0.0, 2.5, "5", "", "forge", "x", "X", true, false, []any{}, []any{1}, object{}, 1e300, "signal.to", "type")
+			operator[name] = pick(t, name, nil, 0, 5, 5.0, math.Copysign(0, -1), 2.5, "5", "", "forge", "x", "X", true, false, []any{}, []any{1}, object{}, 1e300, "signal.to", "type")
 		}
 	}
 	return operator
