@@ -1,10 +1,12 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,18 +42,24 @@ func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
 // and those of one goroutine in the order they were staged. Errors are those
 // of [Session.Append].
 func (s *Session) Stage(b Batch) (*Ticket, error) {
-	var t *Ticket
-	var refused error
-	err := s.inRound(func(r *Round) { t, refused = r.Stage(b) }, false)
-	switch {
-	case refused != nil:
-		return nil, refused
-	case t == nil:
-		return nil, err
-	case err != nil:
-		t.finish()
+	release, err := s.log.acquire()
+	if err != nil {
 		return nil, err
 	}
+	var t *Ticket
+	defer func() {
+		if t == nil {
+			release()
+		}
+	}()
+	var staged *Ticket
+	var refused error
+	err = s.inRound(func(r *Round) { staged, refused = r.Stage(b) }, false)
+	if err := cmp.Or(refused, err); err != nil {
+		return nil, err
+	}
+	t = staged
+	t.release = release
 	return t, nil
 }
 
@@ -63,10 +71,18 @@ func (s *Session) Stage(b Batch) (*Ticket, error) {
 // Writers that come at the same time share rounds: one of them runs the
 // functions of all, one after the other, and hands what they staged to the
 // store as one write. f may so run on another writer's goroutine. A panic in
-// it is raised again on its own. The tickets are to be waited for all the
-// same, which takes no time then, and gives the outcome of each: a repeat's
-// may have been another round's.
-func (s *Session) Write(f func(*Round)) error { return s.inRound(f, true) }
+// it is raised again on its own, once what f staged before is durable. With
+// [runtime.Goexit], which testing's FailNow calls, it ends both goroutines; the
+// session goes on. [Ticket.Wait] takes no time after Write, and gives the
+// outcome of each: a repeat's may have been another round's.
+func (s *Session) Write(f func(*Round)) error {
+	release, err := s.log.acquire()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.inRound(f, true)
+}
 
 // Round is what one write to the store is made of.
 type Round struct {
@@ -101,11 +117,14 @@ type Ticket struct {
 	first   Seq
 	head    Head
 	at      time.Duration
-	release func()
+	release func() // lets go of what Close waits for; nil but for [Session.Stage]
 }
 
 // Head returns the place behind the append, durable or not.
 func (t *Ticket) Head() Head { return t.head }
+
+// Size returns the bytes that the append takes in the log; 0 for a repeat.
+func (t *Ticket) Size() int { return len(t.sealed) }
 
 // First returns the Seq of the first entry of the append.
 func (t *Ticket) First() Seq { return t.first }
@@ -146,7 +165,10 @@ func (t *Ticket) Entries() iter.Seq[Entry] {
 // Wait returns once the append is durable, with the Head behind it, or with
 // the error that made the log read-only.
 func (t *Ticket) Wait() (Head, error) {
-	defer t.finish()
+	if t.release != nil {
+		defer t.release()
+		t.release = nil
+	}
 	if t.commit == nil {
 		if err := t.session.waitFor(context.Background(), t.head.Seq); err != nil {
 			return Head{}, err
@@ -157,14 +179,6 @@ func (t *Ticket) Wait() (Head, error) {
 		return Head{}, err
 	}
 	return t.head, nil
-}
-
-// finish lets go of what Close waits for.
-func (t *Ticket) finish() {
-	if t.release != nil {
-		t.release()
-		t.release = nil
-	}
 }
 
 // Stage adds a batch to the round and gives it its place. Errors are those of
@@ -178,7 +192,7 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 	if len(b.Key) > MaxKey {
 		return nil, fmt.Errorf("%w: idempotency key has %d bytes, at most %d are allowed", ErrTooLarge, len(b.Key), MaxKey)
 	}
-	if first, err := r.seen(b.Key); first != nil || err != nil {
+	if first, err := r.Repeat(b.Key); first != nil || err != nil {
 		return first, err
 	}
 	if !b.Expect.IsZero() && b.Expect != s.head {
@@ -187,11 +201,7 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 	if err := checkDrafts(&b, &l.cfg, s.at); err != nil {
 		return nil, err
 	}
-	release, err := l.acquire()
-	if err != nil {
-		return nil, err
-	}
-	t := &Ticket{session: s, first: s.head.Seq + 1, head: s.head, at: b.Drafts[len(b.Drafts)-1].At, release: release}
+	t := &Ticket{session: s, first: s.head.Seq + 1, head: s.head, at: b.Drafts[len(b.Drafts)-1].At}
 	t.sealed = sealHeader(s.sealed.room(sealedSize(&b)), t.first, len(b.Drafts))
 	key := b.Key
 	for i := range b.Drafts {
@@ -200,7 +210,6 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 	}
 	t.head.Seq += Seq(len(b.Drafts))
 	if err := r.set(t, b.Key); err != nil {
-		release()
 		return nil, err
 	}
 	s.sealed.take(t.sealed)
@@ -208,8 +217,9 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 	return t, nil
 }
 
-// seen returns the first outcome of an idempotency key, or nil.
-func (r *Round) seen(key string) (*Ticket, error) {
+// Repeat returns the first outcome of an idempotency key, or nil when nothing
+// was appended with it. [Round.Stage] asks by itself.
+func (r *Round) Repeat(key string) (*Ticket, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -335,10 +345,12 @@ type turns struct {
 // turn is one caller's place in the queue.
 type turn struct {
 	f        func(*Round)
+	sync     bool      // the caller waits until its round is durable
 	wake     chan bool // 1: true tells the caller to lead, false that its round was run
 	commit   *commit   // of its round; nil when nothing was staged in it
 	err      error     // of its round
 	panicked any
+	exited   bool // f ended the goroutine it ran on
 }
 
 // A round is bounded, so that the write it makes is: it ends after maxRound
@@ -351,15 +363,10 @@ const (
 var turnPool = sync.Pool{New: func() any { return &turn{wake: make(chan bool, 1)} }}
 
 // inRound has f run in a round. With sync it returns when the round is durable,
-// otherwise when it has reached the store.
+// otherwise when it has reached the store. Its caller keeps the log open.
 func (s *Session) inRound(f func(*Round), sync bool) error {
-	release, err := s.log.acquire()
-	if err != nil {
-		return err
-	}
-	defer release()
 	t := turnPool.Get().(*turn)
-	t.f = f
+	t.f, t.sync = f, sync
 	s.turns.mu.Lock()
 	s.turns.waiting = append(s.turns.waiting, t)
 	lead := !s.turns.leading
@@ -369,69 +376,97 @@ func (s *Session) inRound(f func(*Round), sync bool) error {
 		lead = <-t.wake
 	}
 	if lead {
-		s.lead(sync)
+		s.lead()
 	}
-	err, panicked, c := t.err, t.panicked, t.commit
-	t.f, t.commit, t.err, t.panicked = nil, nil, nil, nil
+	err, c, panicked, exited := t.err, t.commit, t.panicked, t.exited
+	*t = turn{wake: t.wake}
 	turnPool.Put(t)
-	if panicked != nil {
-		panic(panicked)
-	}
 	if err == nil && sync && c != nil {
 		err = c.wait()
+	}
+	switch {
+	case panicked != nil:
+		panic(panicked)
+	case exited:
+		runtime.Goexit()
 	}
 	return err
 }
 
 // lead runs one round. Its caller's turn is the first of it, since whoever
-// leads was alone or at the head of the queue. The next round begins before
-// this one is on the disk, so that rounds gather while the disk works and are
-// not held up by it.
-func (s *Session) lead(sync bool) {
+// leads was alone or at the head of the queue.
+func (s *Session) lead() {
 	var round [maxRound]*turn
 	s.turns.mu.Lock()
 	n := copy(round[:], s.turns.waiting)
 	s.turns.mu.Unlock()
 
-	s.mu.Lock()
 	r := Round{session: s}
 	ran := 0
+	s.mu.Lock()
+	// Deferred, so that nobody is left waiting by a function that ends the
+	// goroutine. Those behind it take the next round.
+	defer func() { r.end(round[:ran]) }()
 	for ran < n && (ran == 0 || r.bytes < maxRoundBytes) {
-		round[ran].run(&r)
 		ran++
+		round[ran-1].run(&r)
 	}
+}
+
+// end hands the round to the store and the lead to the next, and tells those
+// who ran along. The next round begins before this one is on the disk, so that
+// rounds gather while the disk works and are not held up by it.
+func (r *Round) end(ran []*turn) {
+	s := r.session
 	err := r.apply()
 	s.mu.Unlock()
-
-	s.turns.mu.Lock()
-	rest := copy(s.turns.waiting, s.turns.waiting[ran:])
-	clear(s.turns.waiting[rest:])
-	s.turns.waiting = s.turns.waiting[:rest]
-	var next *turn
-	if rest > 0 {
-		next = s.turns.waiting[0]
-	} else {
-		s.turns.leading = false
-	}
-	s.turns.mu.Unlock()
-	if next != nil {
-		next.wake <- true
-	}
+	s.turns.pass(len(ran))
+	defer r.tell(ran, err)
 	for _, a := range r.then {
 		if err == nil {
 			a.turn.guard(a.f)
 		}
 	}
-	if sync && err == nil && r.commit != nil {
-		// Those who ran along are woken once, when it is durable, and not
-		// for each of the two waits. The outcome is kept in the commit.
-		_ = r.commit.wait()
+}
+
+// pass takes the first of the queue off it, and lets the next one lead.
+func (q *turns) pass(ran int) {
+	q.mu.Lock()
+	rest := copy(q.waiting, q.waiting[ran:])
+	clear(q.waiting[rest:])
+	q.waiting = q.waiting[:rest]
+	var next *turn
+	if rest > 0 {
+		next = q.waiting[0]
+	} else {
+		q.leading = false
 	}
-	for i, t := range round[:ran] {
+	q.mu.Unlock()
+	if next != nil {
+		next.wake <- true
+	}
+}
+
+// tell wakes those who ran along with the leader, who is the first. Whoever
+// waits for the disk is woken once, when the round is durable, and not for each
+// of the two waits. A turn that was woken belongs to its caller again.
+func (r *Round) tell(ran []*turn, err error) {
+	leader := ran[0]
+	leader.err, leader.commit = err, r.commit
+	late := ran[:0]
+	for _, t := range ran[1:] {
 		t.err, t.commit = err, r.commit
-		if i > 0 {
+		if t.sync {
+			late = append(late, t)
+		} else {
 			t.wake <- false
 		}
+	}
+	if leader.sync && err == nil && r.commit != nil {
+		_ = r.commit.wait() // the commit keeps the outcome
+	}
+	for _, t := range late {
+		t.wake <- false
 	}
 }
 
@@ -442,10 +477,14 @@ func (t *turn) run(r *Round) {
 
 // guard keeps a panic for the goroutine whose turn it is.
 func (t *turn) guard(f func()) {
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			t.panicked = p
+		} else if !returned {
+			t.exited = true
 		}
 	}()
 	f()
+	returned = true
 }

@@ -54,3 +54,16 @@ func (l *Log) Get(key []byte, value *[]byte) error {
 	*value = append([]byte(nil), v...)
 	return closer.Close()
 }
+
+// Waiting counts the writers of a session that run or wait for their turn.
+func (s *Session) Waiting() int {
+	s.turns.mu.Lock()
+	defer s.turns.mu.Unlock()
+	return len(s.turns.waiting)
+}
+
+// NewArena returns the two calls of a new arena.
+func NewArena() (room func(n int) []byte, take func([]byte)) {
+	a := &arena{}
+	return a.room, a.take
+}

@@ -57,7 +57,7 @@
 //
 //   - Sequence numbers start at 1 and have no gaps; session times never decrease.
 //   - [Session.Append] returns only after the batch has reached stable storage.
-//     Batches of concurrent writers share syncs.
+//     Writers that come together share one write and its sync.
 //   - No reader sees an entry before it is durable.
 //   - Opening a log changes nothing in it and truncates nothing; a broken
 //     chain is an error.
