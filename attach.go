@@ -68,12 +68,13 @@ func (s *Session) perform(ctx context.Context, head eventlog.Head, sink choreogr
 	// runs on while the sink works; the log is the real buffer.
 	ctx, cancel := context.WithCancel(ctx)
 	entries := make(chan eventlog.Entry, 64)
-	failed := make(chan error, 1) // one error, written once
+	failed := make(chan error, 1) // one error, written once, before entries is closed
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		for e, err := range s.log.Follow(ctx, head.Seq+1) {
 			if err != nil {
 				failed <- err
+				close(entries)
 				return
 			}
 			select {
@@ -109,9 +110,10 @@ func (p *performer) run(ctx context.Context, entries <-chan eventlog.Entry, fail
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-failed:
-			return err
-		case e := <-entries:
+		case e, ok := <-entries:
+			if !ok {
+				return <-failed
+			}
 			// A time already drawn cannot be undone; see Attach.
 			e.At = max(e.At, p.fold.At())
 			if err := p.fold.Apply(&e); err != nil {

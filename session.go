@@ -249,6 +249,10 @@ func (s *Session) stage(round *eventlog.Round, r *Record, signals []*signal.Sign
 	}
 	after, err := s.draft(r, signals)
 	if err != nil {
+		// What was in time when it was recorded may not be when it is repeated.
+		if t, lookup := round.Repeat(r.Key); t != nil || lookup != nil {
+			return t, lookup
+		}
 		return nil, err
 	}
 	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Expect: r.Expect, Key: r.Key})
@@ -309,6 +313,7 @@ type backlog struct {
 	mu       sync.Mutex
 	tickets  []*eventlog.Ticket // guarded by mu
 	entries  int                // of tickets; guarded by mu
+	bytes    int                // of tickets; guarded by mu
 	followed bool               // a goroutine is folding them; guarded by mu
 }
 
@@ -316,8 +321,9 @@ type backlog struct {
 // the disk anyway. A larger one is an import's, and folded beside it, up to a
 // bound behind which the writer lends a hand and so waits.
 const (
-	smallBacklog = 256
-	largeBacklog = 8192
+	smallBacklog      = 256
+	largeBacklog      = 8192
+	largeBacklogBytes = 16 << 20
 )
 
 func (b *backlog) add(t *eventlog.Ticket) {
@@ -325,6 +331,7 @@ func (b *backlog) add(t *eventlog.Ticket) {
 	defer b.mu.Unlock()
 	b.tickets = append(b.tickets, t)
 	b.entries += int(t.Head().Seq-t.First()) + 1
+	b.bytes += t.Size()
 }
 
 // take empties the backlog.
@@ -332,39 +339,47 @@ func (b *backlog) take() []*eventlog.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tickets := b.tickets
-	b.tickets, b.entries = nil, 0
+	b.tickets, b.entries, b.bytes = nil, 0, 0
 	return tickets
+}
+
+// rest reports that there is something left to fold, or else that whoever
+// followed stops.
+func (b *backlog) rest() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.followed = len(b.tickets) > 0
+	return b.followed
 }
 
 // follow sees to it that the fold comes after what was staged.
 func (s *Session) follow() {
 	b := &s.behind
 	b.mu.Lock()
-	aside := b.entries > smallBacklog && b.entries <= largeBacklog
+	done := len(b.tickets) == 0 // somebody took them
+	aside := (b.followed || b.entries > smallBacklog) && b.entries <= largeBacklog && b.bytes <= largeBacklogBytes
 	begin := aside && !b.followed
 	b.followed = b.followed || begin
 	b.mu.Unlock()
 	switch {
 	case begin:
 		s.engine.folds.Go(func() {
-			s.catchUp()
-			b.mu.Lock()
-			b.followed = false
-			b.mu.Unlock()
+			for b.rest() {
+				s.catchUp()
+			}
 		})
-	case !aside:
+	case !aside && !done:
 		s.catchUp()
 	}
 }
 
-// catchUp folds all that was staged.
+// catchUp folds all that was staged before the call. What comes meanwhile is
+// left to those who stage it: nobody folds for as long as others write.
 func (s *Session) catchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for tickets := s.behind.take(); len(tickets) > 0; tickets = s.behind.take() {
-		for _, t := range tickets {
-			s.apply(t)
-		}
+	for _, t := range s.behind.take() {
+		s.apply(t)
 	}
 }
 
