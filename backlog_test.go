@@ -429,6 +429,11 @@ func TestSinkBehindAFailedLog(t *testing.T) {
 	if _, err := ses.Signal(ctx, taskSignal(n, n*1000)); !errors.Is(err, eventlog.ErrReadOnly) {
 		t.Fatalf("recording on a broken disk: %v", err)
 	}
+	for _, err := range ses.Subscribe(ctx, n) { // gives the sink's reader the time to meet the end, too
+		if err != nil {
+			break
+		}
+	}
 	// Each signal starts and completes what the one before began.
 	promptly(t, "the sink", func() {
 		for i := 1; i < 2*(n-1); i++ {
