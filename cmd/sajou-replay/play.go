@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -32,7 +33,9 @@ at or after.
 
 --rate 2 plays twice as fast, --rate 0 as fast as possible. Pauses are cut to
 --idle. While something moves there are --fps updates a second of session time;
---fps 0 leaves only those that come at entries away too.`,
+--fps 0 leaves only those that come at entries away too. Where no entry comes
+for five minutes the updates pause until one does, and what begins and ends
+meanwhile is shown. Without an end everything is played until it is over.`,
 		Example: `  sajou-replay play
   sajou-replay play --rate 0 --fps 0
   sajou-replay play --from 100 --to perf:p-120-1 --rate 4 -o jsonl`,
@@ -146,22 +149,34 @@ func (a *app) play(ctx context.Context, t *target, first, last replay.Moment, p 
 	if p.fps > 0 {
 		frame = time.Duration(float64(time.Second) / p.fps)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	next, stop := iter.Pull2(t.log.Entries(ctx, max(first.Seq, 1)))
 	defer stop()
-	s := &stage{ctx: ctx, cancel: cancel, pace: p, o: a.output(), next: next, seq: first.Seq}
+	s := &stage{pace: p, o: a.output(), next: next, seq: first.Seq, first: first}
 	if err := s.peek(); err != nil {
 		return err
 	}
-	if err := t.travel.Commands(ctx, first, last, frame, s); err != nil {
-		if s.err != nil {
-			return s.err
+	for from := first; ; {
+		err := s.run(ctx, t.travel, from, last, frame)
+		if err == nil {
+			break
 		}
-		return err
-	}
-	if s.err != nil {
-		return s.err
+		if !errors.Is(err, errStill) {
+			return err
+		}
+		// On to the next entry, or to the end, without frames.
+		rest, to := replay.Moment{Seq: s.seq, Offset: s.still + 1 - s.entryAt}, last
+		if rest.Seq < last.Seq {
+			to = replay.Moment{Seq: rest.Seq, Offset: s.ahead.At - s.entryAt}
+		}
+		if rest.Compare(to) <= 0 {
+			if err := s.run(ctx, t.travel, rest, to, 0); err != nil {
+				return err
+			}
+		}
+		if to == last {
+			break
+		}
+		from = replay.Moment{Seq: rest.Seq + 1}
 	}
 	if s.o.items == 0 {
 		fmt.Fprintf(a.stderr, "sajou-replay: no commands between %v and %v; are there choreographies? see: sajou-replay define ls\n", first, last)
@@ -169,10 +184,17 @@ func (a *app) play(ctx context.Context, t *target, first, last replay.Moment, p 
 	return s.o.end()
 }
 
+// framesAfter is how long after an entry updates are shown. An animation that
+// goes on until something interrupts it must not make a night of frames.
+const framesAfter = 5 * time.Minute
+
+// errStill ends a run in which nothing but updates has come for framesAfter.
+var errStill = errors.New("nothing but updates for long")
+
 // stage shows commands at their time. An error ends the playing through the
 // context.
 type stage struct {
-	ctx    context.Context // a sink's calls have none; it lives as long as one call of play
+	ctx    context.Context // a sink's calls have none; it lives as long as one run
 	cancel context.CancelCauseFunc
 	pace   pace
 	o      *output
@@ -182,22 +204,60 @@ type stage struct {
 	at    time.Duration // session time of the command before
 
 	// The entries, one ahead, tell at which of them a command comes.
-	next  func() (eventlog.Entry, error, bool)
-	ahead *eventlog.Entry
-	seq   eventlog.Seq
+	next    func() (eventlog.Entry, error, bool)
+	ahead   *eventlog.Entry
+	seq     eventlog.Seq
+	entryAt time.Duration // of seq
+
+	first  replay.Moment // where the playing began
+	frames bool          // updates are shown in this run
+	still  time.Duration // when they were too many
 }
 
 var _ choreography.CommandSink = (*stage)(nil)
 
 func (s *stage) OnActionStart(c choreography.ActionStart) { s.show(c.Command()) }
 func (s *stage) OnActionUpdate(c choreography.ActionUpdate) {
-	if s.pace.fps > 0 {
+	if s.frames && !s.tooStill(c.At) {
 		s.show(c.Command())
 	}
 }
 func (s *stage) OnActionComplete(c choreography.ActionComplete) { s.show(c.Command()) }
 func (s *stage) OnActionExecute(c choreography.ActionExecute)   { s.show(c.Command()) }
 func (s *stage) OnInterrupt(c choreography.Interrupt)           { s.show(c.Command()) }
+
+// run shows the commands from one moment to another. Where updates get too many
+// it ends with errStill.
+func (s *stage) run(ctx context.Context, travel *replay.Replay, from, to replay.Moment, frame time.Duration) error {
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	defer s.cancel(nil)
+	s.err, s.frames = nil, frame > 0
+	err := travel.Commands(s.ctx, from, to, frame, s)
+	if s.err != nil {
+		return s.err
+	}
+	return err
+}
+
+// tooStill reports, and ends the run, if an update comes too long after the
+// last entry, or after the beginning where that is later.
+func (s *stage) tooStill(at time.Duration) bool {
+	if s.err != nil {
+		return true
+	}
+	if s.err = s.pass(at); s.err == nil {
+		since := s.entryAt
+		if s.seq == s.first.Seq {
+			since += s.first.Offset
+		}
+		if at-since <= framesAfter {
+			return false
+		}
+		s.still, s.err = at, errStill
+	}
+	s.cancel(s.err)
+	return true
+}
 
 func (s *stage) show(c choreography.Command) {
 	if s.err != nil {
@@ -248,12 +308,20 @@ func (s *stage) peek() error {
 	return err
 }
 
-func (s *stage) write(c *choreography.Command) error {
-	for s.ahead != nil && s.ahead.At <= c.At {
-		s.seq = s.ahead.Seq
+// pass takes the entries up to a time as gone by.
+func (s *stage) pass(at time.Duration) error {
+	for s.ahead != nil && s.ahead.At <= at {
+		s.seq, s.entryAt = s.ahead.Seq, s.ahead.At
 		if err := s.peek(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (s *stage) write(c *choreography.Command) error {
+	if err := s.pass(c.At); err != nil {
+		return err
 	}
 	if s.o.format == "text" {
 		return s.o.item(commandText(s.seq, c), nil)
