@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -54,6 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
+	only := flags.String("only", "", "run only these parts, of appends, imports, scans, long; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
 	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
 	if err := flags.Parse(args); err != nil {
@@ -71,8 +73,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *smoke {
 		b.scale = smokeScale
 	}
-	for _, part := range []func() error{b.appends, b.imports, b.scans, b.long} {
-		if err := part(); err != nil {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"long", b.long}} {
+		if *only != "" && !strings.Contains(*only, part.name) {
+			continue
+		}
+		if err := part.run(); err != nil {
 			return err
 		}
 	}
@@ -167,6 +175,7 @@ type bench struct {
 	dir     string
 	notes   io.Writer
 	results []result
+	stores  int // opened so far; see fresh
 }
 
 // series is one side of a comparison: the rates of its rounds.

@@ -85,37 +85,83 @@ func (b *bench) appends() error {
 		{"durable append, 1 writer", 1, b.scale.appends, 0.95},
 		{"durable append, 64 writers", 64, b.scale.writers, 0.9},
 	} {
-		err := b.compare(c.name, c.goal,
-			func(round int) (float64, error) {
-				raw, err := openRaw(b.path("raw-append-", c.writers, "-", round))
-				if err != nil {
-					return 0, err
-				}
-				rate, err := timed(c.count, func() error {
-					return spread(c.writers, c.count, func(i int) error {
-						return raw.put(uint64(i), payloads[i:i+1])
-					})
+		peer := func(round int) (float64, error) {
+			raw, err := openRaw(b.path("raw-append-", c.writers, "-", b.fresh()))
+			if err != nil {
+				return 0, err
+			}
+			rate, err := timed(c.count, func() error {
+				return spread(c.writers, c.count, func(i int) error {
+					return raw.put(uint64(i), payloads[i:i+1])
 				})
-				return rate, errors.Join(err, raw.close())
-			},
-			func(round int) (float64, error) {
-				eng, ses, err := b.engine(b.path("append-", c.writers, "-", round))
-				if err != nil {
-					return 0, err
-				}
-				rate, err := timed(c.count, func() error {
-					return spread(c.writers, c.count, func(i int) error {
-						_, err := ses.Signal(b.ctx, signals[i])
-						return err
-					})
-				})
-				return rate, errors.Join(err, eng.Close())
 			})
+			return rate, errors.Join(err, raw.close())
+		}
+		err := b.compare(c.name, c.goal, peer, func(int) (float64, error) {
+			eng, ses, err := b.engine(b.path("append-", c.writers, "-", b.fresh()))
+			if err != nil {
+				return 0, err
+			}
+			rate, err := timed(c.count, func() error {
+				return spread(c.writers, c.count, func(i int) error {
+					_, err := ses.Signal(b.ctx, signals[i])
+					return err
+				})
+			})
+			return rate, errors.Join(err, eng.Close())
+		})
+		if err != nil {
+			return err
+		}
+		err = b.compare(c.name+", log alone", c.goal, peer, func(int) (float64, error) {
+			log, ses, err := b.log(b.path("log-append-", c.writers, "-", b.fresh()))
+			if err != nil {
+				return 0, err
+			}
+			rate, err := timed(c.count, func() error {
+				return spread(c.writers, c.count, func(i int) error {
+					_, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i : i+1])})
+					return err
+				})
+			})
+			return rate, errors.Join(err, log.Close())
+		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fresh numbers the stores, so that each round has one of its own.
+func (b *bench) fresh() int {
+	b.stores++
+	return b.stores
+}
+
+// log opens a fresh log without the engine around it: no schema, no fold.
+func (b *bench) log(dir string) (*eventlog.Log, *eventlog.Session, error) {
+	log, err := eventlog.Open(dir, eventlog.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	ses, err := log.Session("bench")
+	if err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	return log, ses, nil
+}
+
+// drafts encodes signals as the engine does.
+func drafts(signals []*signal.Signal) []eventlog.Draft {
+	all := make([]eventlog.Draft, len(signals))
+	var data []byte
+	for i, sig := range signals {
+		start := len(data)
+		data = sig.Append(data)
+		all[i] = eventlog.Draft{Kind: eventlog.KindSignal, Data: data[start:]}
+	}
+	return all
 }
 
 // spread calls f for 0 … n-1 from that many goroutines.
@@ -203,6 +249,40 @@ func (b *bench) imports() error {
 		if err != nil {
 			return err
 		}
+	}
+	err = b.compare("import in batches of 1000, log alone", 0.5,
+		func(int) (float64, error) {
+			raw, err := openRaw(b.path("raw-log-import-", b.fresh()))
+			if err != nil {
+				return 0, err
+			}
+			rate, err := timed(n, func() error {
+				for i := 0; i < n; i += 1000 {
+					if err := raw.put(uint64(i), payloads[i:min(i+1000, n)]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return rate, errors.Join(err, raw.close())
+		},
+		func(int) (float64, error) {
+			log, ses, err := b.log(b.path("log-import-", b.fresh()))
+			if err != nil {
+				return 0, err
+			}
+			rate, err := timed(n, func() error {
+				for i := 0; i < n; i += 1000 {
+					if _, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i:min(i+1000, n)])}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return rate, errors.Join(err, log.Close())
+		})
+	if err != nil {
+		return err
 	}
 	ratio, goal := float64(engineBytes)/float64(rawBytes), 1.25
 	b.results = append(b.results, result{
