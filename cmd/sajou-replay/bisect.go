@@ -43,8 +43,8 @@ What it prints goes to stderr.
 ` + expressionHelp + `
 
 Both ends are tested first. The exit code is 0 when the first bad entry was
-found, 1 when an end is not what it was given as, and 5 when skipped tests leave
-more than one candidate.`,
+found, 1 when an end is not what it was given as, 125 when an end cannot be told,
+and 5 when skipped tests leave more than one candidate.`,
 		Example: `  sajou-replay bisect --where 'state.performances.size() > 3'
   sajou-replay bisect --good 10 --bad 812 -- ./check-picture.sh
   sajou-replay bisect release-42 -- sh -c 'jq -e ".performances | length < 4"'`,
@@ -102,9 +102,10 @@ more than one candidate.`,
 }
 
 func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, test replay.Test) error {
+	var last replay.Verdict
 	logged := func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.Verdict, error) {
 		v, err := test(ctx, m, f)
-		if err == nil {
+		if last = v; err == nil {
 			fmt.Fprintf(a.stderr, "%6d  %s  %v\n", m.Seq, clockText(f.At()), v)
 		}
 		return v, err
@@ -119,6 +120,9 @@ func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, tes
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, replay.ErrEndpoint) && last == replay.Skip {
+			return &exit{exitUntestable, err}
 		}
 		return err
 	}

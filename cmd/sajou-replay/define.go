@@ -23,7 +23,7 @@ session's log, so a session replays without any file beside it.`,
 		Example: `  sajou-replay define ls
   sajou-replay define show 2
   sajou-replay define add choreographies.json --session release-42`,
-		Args: between(0, 0),
+		Args: groupArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.defineLs(), a.defineShow(), a.defineAdd())

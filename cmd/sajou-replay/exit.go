@@ -22,6 +22,7 @@ const (
 	exitInconclusive = 5
 	exitLocked       = 6
 	exitCannotRun    = 7
+	exitUntestable   = 125
 	exitInterrupted  = 130
 )
 

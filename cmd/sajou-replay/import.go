@@ -88,6 +88,9 @@ func (a *app) importFiles(ctx context.Context, files, defines []string, lenient,
 		name = sessionName(files[0])
 	}
 	if err := eventlog.CheckName(name); err != nil {
+		if a.session != "" {
+			return misuse("--session: %s", oneLine(err.Error()))
+		}
 		return misuse("%w; name it with --session", err)
 	}
 	engine, err := a.openWriting()

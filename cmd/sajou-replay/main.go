@@ -18,6 +18,7 @@
 //	5    inconclusive
 //	6    the store is locked or read-only
 //	7    the predicate's program could not run
+//	125  an end of the bisection cannot be tested
 //	130  interrupted
 package main
 

@@ -103,6 +103,11 @@ func TestExitCodes(t *testing.T) {
 		{"help", 0},
 		{"completion bash", 0},
 		{"nonsense", 2},
+		{"help nonsense", 2},
+		{"help define nonsense", 2},
+		{"help define add", 0},
+		{"define nonsense", 2},
+		{"snapshot nonsense", 2},
 		{"ls extra", 2},
 		{"ls --nonsense", 2},
 		{"ls -o yaml", 2},
@@ -179,6 +184,7 @@ func TestExitCodes(t *testing.T) {
 		{"rehearse", 2},
 		{"rehearse " + file, 1},
 		{"import", 2},
+		{"import - -s \x01", 2},
 		{"import " + file, 1},
 		{"import " + file + " --session a", 1},
 		{"import nothing.jsonl", 1},
@@ -218,7 +224,24 @@ func TestStores(t *testing.T) {
 	if r := sajouReplay(t.Context(), t, nil, "-C", "", "ls"); r.code != 2 {
 		t.Errorf("an empty name: exit %d, %s", r.code, r.stderr)
 	}
-	store := filepath.Join(dir, "store")
+	store := filepath.Join(dir, "damaged")
+	importLines(t, store, 2)
+	manifests, err := filepath.Glob(filepath.Join(store, "MANIFEST-*"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatal(manifests, err)
+	}
+	for _, name := range manifests {
+		if err := os.WriteFile(name, []byte("garbage"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"ls"}, {"verify"}, {"import", "-"}} {
+		r := sajouReplay(t.Context(), t, strings.NewReader(""), append([]string{"-C", store}, args...)...)
+		if r.code != 1 || !strings.Contains(r.stderr, "is damaged and cannot be opened: ") || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%v on a damaged store: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+	store = filepath.Join(dir, "store")
 	engine, err := sajou.Open(store, sajou.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -237,6 +260,17 @@ func TestStores(t *testing.T) {
 	}
 	if r := sajouReplay(t.Context(), t, nil, "-C", store, "cat"); r.code != 4 {
 		t.Errorf("a store without sessions: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// TestUntestableEnd shows that an end which the program cannot tell about is
+// not taken for one that is wrong.
+func TestUntestableEnd(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "store")
+	importLines(t, store, 5)
+	r := sajouReplay(t.Context(), t, nil, "-C", store, "bisect", "--", "sh", "-c", "exit 125")
+	if r.code != 125 || !strings.Contains(r.stderr, "the test says skip") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }
 

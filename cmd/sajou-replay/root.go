@@ -136,7 +136,34 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 		a.versionCommand(), a.manCommand(),
 	)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			helpOf(cmd)
+		}
+	}
 	return root
+}
+
+// helpOf makes help about a command that does not exist misuse.
+func helpOf(help *cobra.Command) {
+	run := help.Run
+	help.Run = nil
+	help.RunE = func(cmd *cobra.Command, args []string) error {
+		if found, rest, err := cmd.Root().Find(args); err != nil || found == nil || len(rest) > 0 {
+			return misuse("there is no command %q; see sajou-replay help", strings.Join(args, " "))
+		}
+		run(cmd, args)
+		return nil
+	}
+}
+
+// groupArgs are the arguments of a command that only has commands: none.
+func groupArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return misuse("there is no command %q; see %s --help", cmd.CommandPath()+" "+args[0], cmd.CommandPath())
 }
 
 // openReading opens the store without changing it.
@@ -158,7 +185,14 @@ func (a *app) open(cfg sajou.Config) (*sajou.Engine, error) {
 	}
 	engine, err := sajou.Open(a.store, cfg)
 	switch {
+	case errors.Is(err, eventlog.ErrCorrupt):
+		// What follows the first line repeats it.
+		cause, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fail(exitNo, "the store in %s is damaged and cannot be opened: %s", a.store, oneLine(cause))
 	case errors.Is(err, eventlog.ErrNoStore):
+		if _, err := os.ReadDir(a.store); errors.Is(err, os.ErrPermission) {
+			return nil, fail(exitLocked, "the store cannot be read: %v", err)
+		}
 		return nil, fail(exitNotFound, "there is no store in %s; name one with -C, or begin one with: sajou-replay import FILE", a.store)
 	case errors.Is(err, eventlog.ErrLocked):
 		return nil, fail(exitLocked, "the store in %s is in use by another process; end that one, or wait for it with --wait 1m", a.store)

@@ -170,7 +170,7 @@ func (a *app) scan(ctx context.Context, t *target, from, to eventlog.Seq, find *
 	m := newMeter(a.stderr)
 	test := find.predicate.Test
 	find.predicate.Test = func(ctx context.Context, s *replay.Step) (bool, error) {
-		if s.Entry.Seq%4096 == 0 {
+		if s.Entry.Seq%256 == 0 {
 			m.show(fmt.Sprintf("%d of %d entries", s.Entry.Seq, to))
 		}
 		return test(ctx, s)

@@ -24,7 +24,7 @@ always safe.`,
 		Example: `  sajou-replay snapshot ls
   sajou-replay snapshot build release-42
   sajou-replay snapshot drop release-42`,
-		Args: between(0, 0),
+		Args: groupArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.snapshotLs(), a.snapshotBuild(), a.snapshotDrop())

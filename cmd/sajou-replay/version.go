@@ -46,7 +46,6 @@ func (a *app) manCommand() *cobra.Command {
 		Short:   "Write man pages into a directory",
 		Long:    `Man writes one man page for each command into a directory, which it makes if there is none.`,
 		Example: `  sajou-replay man ~/.local/share/man/man1`,
-		Hidden:  true,
 		Args:    between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
