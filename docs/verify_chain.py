@@ -46,6 +46,8 @@ def verify(lines, kept=None):
     """
     header = json.loads(next(lines))
     name = header["session"]
+    if not isinstance(name, str):
+        raise ValueError("the first line does not name a session")
     link = hashlib.sha256(b"sajou.session/1\n" + name.encode("utf-8")).digest()
     if header["genesis"] != link.hex():
         raise Broken("the genesis hash is not that of a session named %r" % name)
@@ -77,18 +79,21 @@ def main(args):
     if len(args) not in (1, 2):
         print("usage: verify_chain.py FILE|- [SEQ:HASH]", file=sys.stderr)
         return 2
+    kept = None
+    if len(args) == 2:
+        number, _, digest = args[1].partition(":")
+        if not number.isdecimal() or not digest:
+            print("%r is no SEQ:HASH" % args[1], file=sys.stderr)
+            return 2
+        kept = (int(number), digest.lower())
     try:
-        kept = None
-        if len(args) == 2:
-            number, _, digest = args[1].partition(":")
-            kept = (int(number), digest.lower())
         source = sys.stdin if args[0] == "-" else open(args[0], encoding="utf-8")
         with source:
             name, seq, head = verify(iter(source), kept)
     except Broken as err:
         print("BROKEN: %s" % err)
         return 1
-    except (OSError, StopIteration, ValueError, KeyError, TypeError) as err:
+    except (OSError, StopIteration, ValueError, KeyError, TypeError, RecursionError) as err:
         print("this is no raw export: %s" % (str(err) or "it is empty"), file=sys.stderr)
         return 2
     print("verified %s: %d entries, head %d:%s" % (name, seq, seq, head))
