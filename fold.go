@@ -40,13 +40,13 @@ func Projections() projection.Set {
 		{
 			Name:    ProjectionPerformances,
 			Version: 1,
-			New:     func() projection.State { return &performances{choreography.NewScheduler()} },
+			New:     func() projection.State { return &performances{scheduler: choreography.NewScheduler()} },
 			Restore: func(data []byte) (projection.State, error) {
 				s, err := choreography.RestoreScheduler(data)
 				if err != nil {
 					return nil, err
 				}
-				return &performances{s}, nil
+				return &performances{scheduler: s}, nil
 			},
 		},
 	}
@@ -55,9 +55,14 @@ func Projections() projection.Set {
 // performances is the choreographer as a state.
 type performances struct {
 	scheduler *choreography.Scheduler
+
+	// byID has the active performances by id, made when an expression asks for
+	// one and good until the scheduler is next told something.
+	byID map[string]choreography.Performance
 }
 
 func (p *performances) Apply(e *eventlog.Entry) {
+	p.byID = nil
 	switch e.Kind {
 	case eventlog.KindSignal:
 		if sig, err := signal.Decode(e.Data); err == nil {
@@ -71,7 +76,11 @@ func (p *performances) Apply(e *eventlog.Entry) {
 	}
 }
 
-func (p *performances) Advance(at time.Duration)           { p.scheduler.Advance(at) }
+func (p *performances) Advance(at time.Duration) {
+	p.byID = nil
+	p.scheduler.Advance(at)
+}
+
 func (p *performances) Append(dst []byte) []byte           { return p.scheduler.AppendState(dst) }
 func (p *performances) Scheduler() *choreography.Scheduler { return p.scheduler }
 
@@ -100,12 +109,17 @@ func (p *performances) Names() []string {
 
 // Member returns the view of one performance.
 func (p *performances) Member(id string) (any, bool) {
-	for perf := range p.scheduler.Performances() {
-		if perf.ID() == id {
-			return PerformanceView(perf, p.scheduler.Now()), true
+	if p.byID == nil {
+		p.byID = make(map[string]choreography.Performance, p.scheduler.Active())
+		for perf := range p.scheduler.Performances() {
+			p.byID[perf.ID()] = perf
 		}
 	}
-	return nil, false
+	perf, ok := p.byID[id]
+	if !ok {
+		return nil, false
+	}
+	return PerformanceView(perf, p.scheduler.Now()), true
 }
 
 // View shows the active performances by id.
