@@ -38,11 +38,7 @@ func (a *app) defineLs() *cobra.Command {
 		Example: `  sajou-replay define ls release-42`,
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := a.sessionArg(args)
-			if err != nil {
-				return err
-			}
-			t, err := a.target(name)
+			t, err := a.argTarget(args)
 			if err != nil {
 				return err
 			}

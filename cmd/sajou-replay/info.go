@@ -25,11 +25,7 @@ were recorded alike have the same digests on every machine.`,
   sajou-replay info release-42 -o json`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := a.sessionArg(args)
-			if err != nil {
-				return err
-			}
-			t, err := a.target(name)
+			t, err := a.argTarget(args)
 			if err != nil {
 				return err
 			}

@@ -226,6 +226,15 @@ func (a *app) target(name string) (*target, error) {
 	return t, nil
 }
 
+// argTarget is target for a command whose only argument is the session.
+func (a *app) argTarget(args []string) (*target, error) {
+	name, err := a.sessionArg(args)
+	if err != nil {
+		return nil, err
+	}
+	return a.target(name)
+}
+
 func (a *app) targetIn(engine *sajou.Engine, name string) (*target, error) {
 	name, err := a.choose(engine, name)
 	if err != nil {

@@ -39,11 +39,7 @@ func (a *app) snapshotLs() *cobra.Command {
 		Example: `  sajou-replay snapshot ls release-42`,
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := a.sessionArg(args)
-			if err != nil {
-				return err
-			}
-			t, err := a.target(name)
+			t, err := a.argTarget(args)
 			if err != nil {
 				return err
 			}
