@@ -151,13 +151,7 @@ func (s *Session) Signal(ctx context.Context, sig *signal.Signal) (eventlog.Head
 // returns. Errors: [signal.ErrSchema], [ErrTime], and those of
 // [eventlog.Session.Append].
 func (s *Session) Record(ctx context.Context, r Record) (Outcome, error) {
-	if err := ctx.Err(); err != nil {
-		return Outcome{}, err
-	}
-	if len(r.Definitions) == 0 && len(r.Signals) == 0 {
-		return Outcome{}, fmt.Errorf("%w: a record needs a definition or a signal", eventlog.ErrInvalid)
-	}
-	signals, err := judge(r.Signals, r.Lenient)
+	signals, err := check(ctx, &r)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -170,11 +164,53 @@ func (s *Session) Record(ctx context.Context, r Record) (Outcome, error) {
 	case t == nil:
 		return Outcome{}, err
 	}
+	return outcomeOf(t)
+}
+
+// Stage gives a record its place, in the order of the calls, and returns
+// without waiting for the disk: an import prepares its next record while this
+// one is written. Every Pending must be waited for, once and in order. Errors
+// are those of [Session.Record].
+func (s *Session) Stage(ctx context.Context, r Record) (*Pending, error) {
+	signals, err := check(ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.log.StageIn(func(round *eventlog.Round) (*eventlog.Ticket, error) {
+		return s.stage(round, &r, signals)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{t}, nil
+}
+
+// Pending is a record that has its place and waits to become durable.
+type Pending struct {
+	ticket *eventlog.Ticket
+}
+
+// Wait returns once the record is durable, or with the error that made the log
+// read-only.
+func (p *Pending) Wait() (Outcome, error) { return outcomeOf(p.ticket) }
+
+func outcomeOf(t *eventlog.Ticket) (Outcome, error) {
 	head, err := t.Wait()
 	if err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{First: t.First(), Head: head, Repeat: t.Repeat()}, nil
+}
+
+// check refuses what cannot be a record, and asks the schema.
+func check(ctx context.Context, r *Record) ([]*signal.Signal, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(r.Definitions) == 0 && len(r.Signals) == 0 {
+		return nil, fmt.Errorf("%w: a record needs a definition or a signal", eventlog.ErrInvalid)
+	}
+	return judge(r.Signals, r.Lenient)
 }
 
 // judge asks the schema about each signal. Leniently, those it refuses are

@@ -42,6 +42,12 @@ func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
 // and those of one goroutine in the order they were staged. Errors are those
 // of [Session.Append].
 func (s *Session) Stage(b Batch) (*Ticket, error) {
+	return s.StageIn(func(r *Round) (*Ticket, error) { return r.Stage(b) })
+}
+
+// StageIn is [Session.Stage] for who decides in the round what to stage: f runs
+// as in [Session.Write], and returns the ticket of what it staged.
+func (s *Session) StageIn(f func(*Round) (*Ticket, error)) (*Ticket, error) {
 	release, err := s.log.acquire()
 	if err != nil {
 		return nil, err
@@ -54,7 +60,7 @@ func (s *Session) Stage(b Batch) (*Ticket, error) {
 	}()
 	var staged *Ticket
 	var refused error
-	err = s.inRound(func(r *Round) { staged, refused = r.Stage(b) }, false)
+	err = s.inRound(func(r *Round) { staged, refused = f(r) }, false)
 	if err := cmp.Or(refused, err); err != nil {
 		return nil, err
 	}

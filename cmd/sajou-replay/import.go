@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,10 +182,20 @@ type recorder struct {
 	places []place // of the batch
 	bytes  int     // of the batch's lines
 
+	// inflight is the batch before, on its way to the disk while the next is
+	// read.
+	inflight *flight
+
 	first   eventlog.Seq // the first entry recorded
 	signals int
 	defined int
 	flagged int
+}
+
+// flight is a batch that waits to be durable, and what it counts for then.
+type flight struct {
+	pending                   *sajou.Pending
+	signals, defined, flagged int
 }
 
 // place is where a signal was read.
@@ -218,7 +229,8 @@ func (r *recorder) readAll(ctx context.Context, files []string, stdin io.Reader)
 	}
 	// What is whole is recorded, also when the context has ended: it is the
 	// last thing to be done.
-	if err := r.flush(context.WithoutCancel(ctx)); err != nil {
+	flushed, settled := r.flush(context.WithoutCancel(ctx)), r.settle()
+	if err := cmp.Or(flushed, settled); err != nil {
 		return err
 	}
 	return stopped
@@ -291,22 +303,41 @@ func isRefusal(err error) bool {
 		errors.Is(err, eventlog.ErrInvalid) || errors.Is(err, signal.ErrSchema)
 }
 
+// record hands signals over, and then waits for those before them.
 func (r *recorder) record(ctx context.Context, signals []*signal.Signal) error {
-	out, err := r.session.Record(ctx, sajou.Record{Definitions: r.definitions, Signals: signals, Lenient: r.lenient})
+	p, err := r.session.Stage(ctx, sajou.Record{Definitions: r.definitions, Signals: signals, Lenient: r.lenient})
+	if err != nil {
+		return err
+	}
+	f := &flight{pending: p, signals: len(signals), defined: len(r.definitions)}
+	for _, sig := range signals {
+		if sig.Problem != "" {
+			f.flagged++
+		}
+	}
+	r.definitions = nil
+	err = r.settle()
+	r.inflight = f
+	return err
+}
+
+// settle waits for the batch in flight and counts it.
+func (r *recorder) settle() error {
+	f := r.inflight
+	if f == nil {
+		return nil
+	}
+	r.inflight = nil
+	out, err := f.pending.Wait()
 	if err != nil {
 		return err
 	}
 	if r.first == 0 {
 		r.first = out.First
 	}
-	r.defined += len(r.definitions)
-	r.definitions = nil
-	r.signals += len(signals)
-	for _, sig := range signals {
-		if sig.Problem != "" {
-			r.flagged++
-		}
-	}
+	r.defined += f.defined
+	r.signals += f.signals
+	r.flagged += f.flagged
 	r.meter.show(fmt.Sprintf("%d signals", r.signals))
 	return nil
 }

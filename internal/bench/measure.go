@@ -44,9 +44,19 @@ func (b *bench) engine(dir string) (*sajou.Engine, *sajou.Session, error) {
 	return eng, ses, nil
 }
 
-// record writes the first n signals in batches of size.
+// record writes the first n signals in batches of size, as an import does: the
+// next batch is prepared while the one before is on its way to the disk. All
+// are durable when it returns.
 func record(ctx context.Context, ses *sajou.Session, n, size int, signals []*signal.Signal) error {
 	batch := make([]*signal.Signal, 0, size)
+	var before *sajou.Pending
+	settle := func() error {
+		if before == nil {
+			return nil
+		}
+		_, err := before.Wait()
+		return err
+	}
 	for i := range n {
 		var sig *signal.Signal
 		var err error
@@ -56,13 +66,18 @@ func record(ctx context.Context, ses *sajou.Session, n, size int, signals []*sig
 			return err
 		}
 		if batch = append(batch, sig); len(batch) == size || i == n-1 {
-			if _, err := ses.Record(ctx, sajou.Record{Signals: batch}); err != nil {
+			next, err := ses.Stage(ctx, sajou.Record{Signals: batch})
+			if err != nil {
+				return errors.Join(err, settle())
+			}
+			if err := settle(); err != nil {
 				return err
 			}
+			before = next
 			batch = batch[:0]
 		}
 	}
-	return nil
+	return settle()
 }
 
 // appends measures durable appends of one signal each.
