@@ -1,6 +1,6 @@
 # What must pass, and what is run by hand. `make` alone checks everything that needs no network once the tools are built.
 LINT     := go tool -modfile=.ci/tools.mod golangci-lint
-FUZZTIME ?= 10s
+FUZZTIME ?= 30000x
 SUITE    ?= internal/conformance/testdata
 
 .PHONY: check fmt fmt-check vet lint test race fuzz bench golden cover generate conformance demo clean
