@@ -14,6 +14,24 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
+// begin opens an engine and its session "a", for tests and for rapid's.
+func begin(t interface {
+	Helper()
+	Fatal(args ...any)
+}, dir string, cfg sajou.Config,
+) (*sajou.Engine, *sajou.Session) {
+	t.Helper()
+	eng, err := sajou.Open(dir, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ses, err := eng.Session(context.Background(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eng, ses
+}
+
 const dispatch = `{"on":"task_dispatch","steps":[
 	{"action":"move","entity":"signal.to","to":"desk","duration":800,"easing":"easeInOut"},
 	{"action":"onInterrupt","steps":[{"action":"destroy","entity":"signal.to"}]}]}`
@@ -110,15 +128,8 @@ func TestStateSurvives(t *testing.T) {
 // leniently it is recorded as it came and flagged.
 func TestLenience(t *testing.T) {
 	ctx := context.Background()
-	eng, err := sajou.Open(t.TempDir(), sajou.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eng, ses := begin(t, t.TempDir(), sajou.Config{})
 	defer func() { _ = eng.Close() }()
-	ses, err := eng.Session(ctx, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
 	line := []byte(`{"id":"1","type":"completion","timestamp":5,"source":"x","payload":{"success":true}}`)
 	sig, err := signal.ParseLenient(line)
 	if err != nil {

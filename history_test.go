@@ -73,15 +73,8 @@ func TestStateIsTheSameLiveAndReplayed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx := context.Background()
 		n++
-		eng, err := sajou.Open(fmt.Sprintf("%s/%d", dir, n), sajou.Config{SnapshotEvery: 3})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		eng, ses := begin(rt, fmt.Sprintf("%s/%d", dir, n), sajou.Config{SnapshotEvery: 3})
 		defer func() { _ = eng.Close() }()
-		ses, err := eng.Session(ctx, "a")
-		if err != nil {
-			rt.Fatal(err)
-		}
 		if _, err := ses.Define(ctx, definitions(t, storyDefinitions...)...); err != nil {
 			rt.Fatal(err)
 		}
@@ -127,15 +120,8 @@ func TestStateIsTheSameLiveAndReplayed(t *testing.T) {
 func TestLookingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx := context.Background()
-		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		eng, ses := begin(rt, "store", sajou.Config{FS: vfs.NewMem()})
 		defer func() { _ = eng.Close() }()
-		ses, err := eng.Session(ctx, "a")
-		if err != nil {
-			rt.Fatal(err)
-		}
 		if _, err := ses.Define(ctx, definitions(t, storyDefinitions...)...); err != nil {
 			rt.Fatal(err)
 		}

@@ -14,15 +14,8 @@ import (
 // order, and are durable when waited for; what is refused has no place.
 func TestStageThenWait(t *testing.T) {
 	ctx := context.Background()
-	eng, err := sajou.Open(t.TempDir(), sajou.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eng, ses := begin(t, t.TempDir(), sajou.Config{})
 	defer func() { _ = eng.Close() }()
-	ses, err := eng.Session(ctx, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pending []*sajou.Pending
 	for i := range 5 {
 		p, err := ses.Stage(ctx, sajou.Record{Signals: []*signal.Signal{taskSignal(2*i, int64(i)), taskSignal(2*i+1, int64(i))}})

@@ -299,7 +299,6 @@ func (l *Log) pebbleOptions() *pebble.Options {
 		L0StopWritesThreshold:       1 << 10,
 		CacheSize:                   8 << 20,
 		Logger:                      &storeLogger{log: l},
-		LoggerAndTracer:             nil,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { l.backgroundError(err) },
 			// Whoever reads the broken bytes gets the error, too.
