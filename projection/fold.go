@@ -32,7 +32,23 @@ func NewFold(set Set, genesis eventlog.Hash) *Fold {
 	for i, p := range set {
 		f.states[i] = p.New()
 	}
+	f.join()
 	return f
+}
+
+// join ties the states together, in the set's order.
+func (f *Fold) join() {
+	for i, p := range f.set {
+		if p.Join == nil {
+			continue
+		}
+		p.Join(f.states[i], func(name string) State {
+			if j := f.set[:i].find(name); j >= 0 {
+				return f.states[j]
+			}
+			return nil
+		})
+	}
 }
 
 // RestoreFold returns the Fold that img was taken of. The error is
@@ -53,6 +69,7 @@ func RestoreFold(set Set, img Image) (*Fold, error) {
 		}
 		f.states[i] = st
 	}
+	f.join()
 	return f, nil
 }
 

@@ -103,6 +103,13 @@ type Projection struct {
 	// Restore makes a state of canonical bytes, which are untrusted and may be
 	// kept but not changed.
 	Restore func(data []byte) (State, error)
+
+	// Join, unless nil, ties a state that New or Restore has made to the states
+	// of the projections before it in the [Set], all made already: a state may
+	// so be told things by another one while that advances. Before returns the
+	// state of the projection with that name, nil if the set has none. What is
+	// told must be a function of the entries and the time, as states are.
+	Join func(s State, before func(name string) State)
 }
 
 // Set is the projections that advance together, in a fixed order.

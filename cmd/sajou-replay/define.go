@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -51,11 +52,11 @@ func (a *app) defineLs() *cobra.Command {
 				if o.format != "text" {
 					return o.item("", sajou.AppendEntryJSON(nil, e))
 				}
-				d, err := sajou.DefinitionOf(e)
+				d, err := sajou.DeclarationOf(e)
 				if err != nil {
 					return o.item(fmt.Sprintf("%6d  %s  cannot be read: %s", e.Seq, clockText(e.At), oneLine(err.Error())), nil)
 				}
-				return o.item(fmt.Sprintf("%6d  %s  on %s, %s%s", e.Seq, clockText(e.At), printable(d.On()), stepsText(d.Value()), remarks(d.Value())), nil)
+				return o.item(fmt.Sprintf("%6d  %s  %s", e.Seq, clockText(e.At), declarationText(d)), nil)
 			})
 			if err != nil {
 				return err
@@ -65,6 +66,14 @@ func (a *app) defineLs() *cobra.Command {
 	}
 	cmd.ValidArgsFunction = a.completeSession
 	return cmd
+}
+
+// declarationText says in a few words what was declared.
+func declarationText(d choreography.Declaration) string {
+	if d, ok := d.(*choreography.Definition); ok {
+		return fmt.Sprintf("on %s, %s%s", printable(d.On()), stepsText(d.Value()), remarks(d.Value()))
+	}
+	return d.Word() + " " + printable(d.Name())
 }
 
 func stepsText(definition signal.Value) string {
@@ -115,7 +124,7 @@ func (a *app) defineShow() *cobra.Command {
 			if e.Kind != eventlog.KindDefine {
 				return fail(exitNotFound, "entry %d is a %v and defines nothing; list the choreographies with: sajou-replay define ls", e.Seq, e.Kind)
 			}
-			d, err := sajou.DefinitionOf(&e)
+			d, err := sajou.DeclarationOf(&e)
 			if err != nil {
 				return err
 			}
@@ -159,7 +168,7 @@ column, and nothing is recorded then.`,
 			}
 			defer engine.Close()
 			a.about = name
-			head, err := addDefinitions(cmd.Context(), engine, name, sajou.Record{Definitions: definitions})
+			head, err := addDefinitions(cmd.Context(), engine, name, sajou.Record{Declarations: definitions})
 			if err != nil {
 				return err
 			}

@@ -174,7 +174,7 @@ func (a *app) reportImport(ctx context.Context, name string, r *recorder, stoppe
 // recorder records lines in batches.
 type recorder struct {
 	session     *sajou.Session
-	definitions []*choreography.Definition // not recorded yet
+	definitions []choreography.Declaration // not recorded yet
 	lenient     bool
 	meter       *meter
 
@@ -305,7 +305,7 @@ func isRefusal(err error) bool {
 
 // record hands signals over, and then waits for those before them.
 func (r *recorder) record(ctx context.Context, signals []*signal.Signal) error {
-	p, err := r.session.Stage(ctx, sajou.Record{Definitions: r.definitions, Signals: signals, Lenient: r.lenient})
+	p, err := r.session.Stage(ctx, sajou.Record{Declarations: r.definitions, Signals: signals, Lenient: r.lenient})
 	if err != nil {
 		return err
 	}
@@ -344,8 +344,8 @@ func (r *recorder) settle() error {
 
 // readDefinitions reads files of choreographies, and says on stderr what is to
 // be remarked.
-func (a *app) readDefinitions(files []string) ([]*choreography.Definition, error) {
-	var all []*choreography.Definition
+func (a *app) readDefinitions(files []string) ([]choreography.Declaration, error) {
+	var all []choreography.Declaration
 	for _, file := range files {
 		data, err := readBounded(file, maxDefinitions)
 		if err != nil {

@@ -182,11 +182,12 @@ func entryText(e *eventlog.Entry) string {
 		detail += string(body.AppendJSON(nil))
 	case eventlog.KindDefine:
 		word = "choreography"
-		d, err := sajou.DefinitionOf(e)
+		d, err := sajou.DeclarationOf(e)
 		if err != nil {
 			detail = "cannot be read: " + err.Error()
 			break
 		}
+		word = d.Word()
 		detail = string(d.Value().AppendJSON(nil))
 	default:
 		view := sajou.EntryView(e)

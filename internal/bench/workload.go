@@ -25,7 +25,7 @@ const definitionText = `[
  {"on":"error","interrupts":true,"steps":[{"action":"flash","target":"signal.agentId","color":"red","duration":300},{"action":"playSound","sound":"alarm"}]}
 ]`
 
-func definitions() ([]*choreography.Definition, error) {
+func definitions() ([]choreography.Declaration, error) {
 	defs, diags := choreography.Parse("bench.json", []byte(definitionText))
 	return defs, diags.Err()
 }

@@ -44,17 +44,21 @@ type layer struct {
 var layers = []layer{
 	{"signal", pure, nil},
 	{"choreography", pure, []string{"signal"}},
+	{"stage/scene", pure, []string{"signal", "choreography"}},
+	{"stage", pure, []string{"signal", "choreography", "stage/scene"}},
+	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage"}},
 	{"eventlog", effects, []string{"signal"}},
 	{"projection", pure, []string{"eventlog"}},
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"signal", "choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay"}},
-	{".", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay"}},
+	{".", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"internal/conformance", effects, []string{"signal", "choreography"}},
-	{"internal/bench", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", "."}},
+	{"internal/bench", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
 	{"internal/layers", effects, nil},
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
+		"stage/scene", "stage", "stage/picture",
 	}},
 }
 

@@ -95,6 +95,8 @@ func plainValue(v any) ref.Val {
 		return types.NewRefValList(adapter{}, list)
 	case map[string]any:
 		return &object{members: viewMembers(v)}
+	case Members:
+		return &object{members: stateMembers{v}}
 	}
 	return adapter{}.NativeToValue(v)
 }

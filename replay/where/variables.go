@@ -367,7 +367,8 @@ type Members interface {
 	// must not be that of a Go map.
 	Names() []string
 
-	// Member returns one of them in the forms that a View has, or false.
+	// Member returns one of them, in the forms that a View has or as Members
+	// again, or false.
 	Member(name string) (any, bool)
 }
 

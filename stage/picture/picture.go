@@ -1,0 +1,2 @@
+// Package picture draws the frames of a stage.
+package picture
