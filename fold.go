@@ -40,7 +40,7 @@ func Projections() projection.Set {
 		},
 		{
 			Name:    ProjectionPerformances,
-			Version: 1,
+			Version: 2,
 			New:     func() projection.State { return &performances{scheduler: choreography.NewScheduler()} },
 			Restore: func(data []byte) (projection.State, error) {
 				s, err := choreography.RestoreScheduler(data)
@@ -137,7 +137,8 @@ func (p *performances) View() any {
 
 // PerformanceView shows one performance at session time now, for people and
 // expressions: on, signal, handler, began, running, waiting, and correlationId
-// if it has one. Times are milliseconds of session time.
+// if it has one. A name that it waits for is listed in waiting as an entity.
+// Times are milliseconds of session time.
 func PerformanceView(p choreography.Performance, now time.Duration) map[string]any {
 	running, waiting := []any{}, []any{}
 	for a := range p.Animations() {
@@ -165,6 +166,15 @@ func PerformanceView(p choreography.Performance, now time.Duration) map[string]a
 			"since":  projection.Millis(w.Since),
 			"until":  projection.Millis(w.Until),
 		})
+	}
+	if p.Queued {
+		for name := range p.Guard() {
+			waiting = append(waiting, map[string]any{
+				"kind":   "guard",
+				"entity": name,
+				"since":  projection.Millis(p.Began),
+			})
+		}
 	}
 	view := map[string]any{
 		"on":      p.On,

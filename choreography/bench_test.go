@@ -20,7 +20,7 @@ func office(tb testing.TB) (*choreography.Scheduler, []*signal.Signal) {
 		`{"on":"agent_state_change","steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.to"}]}`,
 		`{"on":"error","interrupts":true,"steps":[{"action":"playSound","sound":"alarm"},{"action":"flash","target":"signal.agentId","duration":300}]}`,
 	} {
-		s.Define(definition(tb, text))
+		define(tb, s, definition(tb, text))
 	}
 	var signals []*signal.Signal
 	for _, line := range []string{

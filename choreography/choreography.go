@@ -9,7 +9,9 @@
 // into force. A [Scheduler] makes one performance of each definition that a
 // signal matches and moves all performances through time. A [Resolver] turns
 // the "signal.x" references of a step into values of the signal's payload. What
-// happens is told to a [CommandSink].
+// happens is told to a [CommandSink], and to an [Observer] in a form that costs
+// nothing where nobody looks. What conditions ask of the stage is answered by a
+// [World].
 //
 // # Time
 //
@@ -28,7 +30,9 @@
 //
 // Commands come in time order. At one instant performances go in the order they
 // were made, each one completely: depth first, the children of a parallel group
-// in the order they are written.
+// in the order they are written. One that a guard lets begin at that instant
+// does so when all of these are through; if that frees others, they follow in
+// the next round.
 //
 // # Steps
 //
@@ -42,18 +46,55 @@
 //     sequence beside its siblings.
 //   - onInterrupt at the top is no step: its steps are what runs, as a
 //     performance of its own, when the performance is interrupted.
+//   - Any of them may have a "when". It is judged at the very instant at which
+//     the step is reached, before its delay; if it does not hold, the step is
+//     passed as if it were not written, with all that is inside it. A "when"
+//     that is no condition at all, such as a string, is a parameter like others.
+//
+// # Conditions
+//
+// A condition asks the signal, "signal.x", or the stage as it is at that
+// instant, "stage:ENTITY.PROPERTY": the property stands after the last dot, and
+// an entity that begins with "signal." is a reference. That of a definition is
+// judged when the signal comes.
+//
+// # Guards
+//
+// A definition with a "guard" names entities of which its performances want to
+// be alone: {"guard": {"entity": NAME or [NAME…], "policy": …}}. Names may be references; they are
+// resolved when the signal comes, those that lead to no text are dropped, and
+// without any there is no guard. A performance holds all of its names from when
+// it begins until it ends; no two hold one name. Where one is taken,
+//
+//   - "queue", which is also meant without a policy, has the performance wait. It begins when all of
+//     its names are free and no earlier one waits for any of them, at the
+//     instant at which the last of these ends. It holds nothing while it waits,
+//     so nobody waits in a circle, and nobody is overtaken but by preemption;
+//   - "skip" makes no performance, also if a name is only waited for;
+//   - "preempt" interrupts whoever holds one of the names and begins at once.
+//     Those who wait go on waiting.
+//
+// At most [MaxWaiting] performances wait for one name; whoever would be one more is
+// skipped. Handlers run without a guard.
+//
+// # Replacement
+//
+// A definition with an "id" takes the place of the one in force with that id.
+// What is under way, or waits, goes on as it began.
 //
 // # Interruption
 //
 // A definition with "interrupts" ends every performance that carries the
 // correlation id of its signal, at once and without a complete. Handlers run
 // against the signal of the performance they belong to, carry no correlation
-// id, and therefore cannot be interrupted themselves.
+// id, and therefore cannot be interrupted themselves. A performance that waits
+// for its guard is interrupted like any other, and its handler runs.
 //
 // # What it does not do
 //
-// Two performances may animate one entity: both streams are sent and the
-// renderer decides. A performance that waits for ever stays for ever.
+// Without a guard two performances may animate one entity: both streams are
+// sent and the renderer decides. A guard is over names as they are written or
+// resolved: what the steps in fact touch is not looked at.
 package choreography
 
 import (
@@ -80,9 +121,11 @@ var ErrDefinition = errors.New("choreography: not a definition")
 // Definition is one choreography, compiled. It is immutable and may be shared.
 type Definition struct {
 	value      signal.Value
+	id         string // "" if it has none
 	on         string
 	interrupts bool
 	when       clause
+	guard      guard
 
 	// nodes holds all steps; a block is a stretch of it. Inside a block the
 	// nodes follow one another in time.
@@ -101,13 +144,14 @@ const (
 	nodeAnimated
 	nodeWait
 	nodeParallel
+	nodeBranch // passes over the nodes of a step whose "when" does not hold
 )
 
 // node is one step after compilation. Structure that takes no time by itself
 // (onArrive, empty groups, waits of no length) leaves no node.
 type node struct {
 	kind     nodeKind
-	ease     easing
+	curve    Curve
 	action   string
 	entity   signal.Value // absent: the entity is ""
 	delay    int64        // ns, instant and animated only
@@ -116,6 +160,8 @@ type node struct {
 	easing   string       // the name as written
 	params   []param
 	children []block // parallel only, none of them empty
+	when     clause  // branch only
+	skip     int32   // branch only: how many nodes the step has
 }
 
 type param struct {
@@ -129,7 +175,7 @@ type param struct {
 // missing steps are no steps, a step without an action is none either, an unusable
 // pattern matches nothing, a duration that is no number is zero. What an author should be told about is found by [Parse].
 // The error wraps [ErrDefinition] and comes only for a v that is no
-// object or exceeds [MaxSteps] or [MaxNesting].
+// object or exceeds [MaxSteps], [MaxNesting] or [MaxGuarded].
 func Compile(v signal.Value) (*Definition, error) {
 	if v.Kind() != signal.KindObject {
 		return nil, fmt.Errorf("%w: want an object", ErrDefinition)
@@ -139,8 +185,17 @@ func Compile(v signal.Value) (*Definition, error) {
 	if on, ok := v.Get("on"); ok {
 		d.on, _ = on.Text()
 	}
+	if id, ok := v.Get("id"); ok {
+		d.id, _ = id.Text()
+	}
 	if w, ok := v.Get("when"); ok {
 		d.when = compileClause(w)
+	}
+	if g, ok := v.Get("guard"); ok {
+		var err error
+		if d.guard, err = compileGuard(g); err != nil {
+			return nil, err
+		}
 	}
 	if i, ok := v.Get("interrupts"); ok {
 		d.interrupts = truthy(i)
@@ -152,7 +207,10 @@ func Compile(v signal.Value) (*Definition, error) {
 		for step := range steps.Elements() {
 			if actionOf(step) == "onInterrupt" {
 				inner, _ := step.Get("steps")
-				handler = c.sequence(inner, 2, handler)
+				from := len(handler)
+				handler = openBranch(step, handler)
+				opened := len(handler)
+				handler = closeBranch(c.sequence(inner, 2, handler), from, opened)
 			}
 		}
 		d.main = c.place(main)
@@ -174,9 +232,10 @@ func (d *Definition) On() string { return d.on }
 // performances of its correlation id.
 func (d *Definition) Interrupts() bool { return d.interrupts }
 
-// Matches reports whether d answers to sig: its type and its condition.
+// Matches reports whether d answers to sig: its type and its condition, on a
+// stage where there is nothing.
 func (d *Definition) Matches(sig *signal.Signal) bool {
-	return d.on == sig.Type && d.when.matches(Resolver{Type: sig.Type, Payload: sig.Payload})
+	return d.on == sig.Type && d.when.matches(&facts{signal: Resolver{Type: sig.Type, Payload: sig.Payload}})
 }
 
 // compiler turns steps into nodes. It recurses once per nesting, never per step.
@@ -216,10 +275,19 @@ func (c *compiler) step(step signal.Value, depth int, nodes []node) []node {
 		c.err = fmt.Errorf("%w: more than %d steps", ErrDefinition, MaxSteps)
 		return nodes
 	}
-	switch action {
-	case "onInterrupt":
+	if action == "onInterrupt" {
 		// At the top it is taken out by Compile, deeper it means nothing.
 		return nodes
+	}
+	from := len(nodes)
+	nodes = openBranch(step, nodes)
+	opened := len(nodes)
+	return closeBranch(c.unconditional(action, step, depth, nodes), from, opened)
+}
+
+// unconditional appends what a step becomes, its condition aside.
+func (c *compiler) unconditional(action string, step signal.Value, depth int, nodes []node) []node {
+	switch action {
 	case "onArrive":
 		inner, _ := step.Get("steps")
 		return c.sequence(inner, depth+1, nodes)
@@ -245,6 +313,31 @@ func (c *compiler) step(step signal.Value, depth int, nodes []node) []node {
 	default:
 		return append(nodes, actionNode(action, step))
 	}
+}
+
+// openBranch puts the condition of a step, if it has one, before the nodes that
+// the step will become, and closeBranch says how many these are. From is how
+// many nodes there were before.
+func openBranch(step signal.Value, nodes []node) []node {
+	w, ok := step.Get("when")
+	if !ok || !isCondition(w) {
+		return nodes
+	}
+	if when := compileClause(w); len(when.any) > 0 {
+		nodes = append(nodes, node{kind: nodeBranch, when: when})
+	}
+	return nodes
+}
+
+func closeBranch(nodes []node, from, opened int) []node {
+	switch {
+	case opened == from:
+	case opened == len(nodes):
+		return nodes[:from] // there is nothing to pass over
+	default:
+		nodes[from].skip = int32(len(nodes) - opened)
+	}
+	return nodes
 }
 
 // children places each step of a parallel group as a block of its own.
@@ -296,6 +389,10 @@ func actionNode(action string, step signal.Value) node {
 			if name, ok := v.Text(); ok {
 				n.easing = name
 			}
+		case "when":
+			if !isCondition(v) {
+				n.params = append(n.params, param{key, v})
+			}
 		default:
 			n.params = append(n.params, param{key, v})
 		}
@@ -303,7 +400,9 @@ func actionNode(action string, step signal.Value) node {
 	if n.entity.Kind() == signal.KindAbsent && target.Kind() != signal.KindNull {
 		n.entity = target
 	}
-	n.ease, _ = easingNamed(n.easing)
+	if curve, err := ParseCurve(n.easing); err == nil {
+		n.curve = curve
+	}
 	return n
 }
 

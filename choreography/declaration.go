@@ -2,6 +2,7 @@ package choreography
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -27,7 +28,7 @@ var _ Declaration = (*Definition)(nil)
 func (d *Definition) Word() string { return "choreography" }
 
 // Name returns the definition's id, "" if it has none.
-func (d *Definition) Name() string { return "" }
+func (d *Definition) Name() string { return d.id }
 
 // CompileDeclaration makes a declaration of a value that a define entry recorded under a
 // word of this package. The error wraps [ErrDefinition].
@@ -45,3 +46,15 @@ type Catalog struct{}
 // With returns the catalog with d in force too, or says why d cannot be: it
 // refers to what is not there.
 func (c *Catalog) With(d Declaration) (*Catalog, error) { return c, nil }
+
+// All yields the declarations in order of their first.
+func (c *Catalog) All() iter.Seq[Declaration] { return func(func(Declaration) bool) {} }
+
+// Bind returns what d makes signals perform, with all that it refers to put in
+// its place.
+func (c *Catalog) Bind(d Declaration) ([]*Definition, error) {
+	if d, ok := d.(*Definition); ok {
+		return []*Definition{d}, nil
+	}
+	return nil, nil
+}

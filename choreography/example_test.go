@@ -25,7 +25,10 @@ func Example() {
 	scheduler := choreography.NewScheduler()
 	scheduler.SetSink(&sink)
 	for _, d := range definitions {
-		scheduler.Define(d)
+		if err := scheduler.Define(d); err != nil {
+			fmt.Println(err)
+			return
+		}
 	}
 	sig, err := signal.Parse([]byte(`{"id":"1","type":"task_dispatch","timestamp":0,"source":"test","payload":{"taskId":"t","from":"king","to":"scout"}}`))
 	if err != nil {

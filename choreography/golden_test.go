@@ -26,6 +26,10 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 //	advance DURATION
 //	performances     show what is active
 //	restore          go on from the state bytes
+//	define FILE      bring what stands in a part of the story into force
+//	stage E.P VALUE  put something on the stage that conditions ask
+//
+// On that stage spawn makes an entity visible and destroy hides it.
 func TestStories(t *testing.T) {
 	golden(t, "stories", "told", func(t *testing.T, files map[string]string) string {
 		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
@@ -34,9 +38,11 @@ func TestStories(t *testing.T) {
 		}
 		s := choreography.NewScheduler()
 		for _, d := range definitions {
-			s.Define(d)
+			define(t, s, d)
 		}
 		var out strings.Builder
+		on := newStage()
+		s.Observe(on, on)
 		seq := uint64(0)
 		for line := range strings.Lines(files["script"]) {
 			line = strings.TrimSpace(line)
@@ -63,6 +69,24 @@ func TestStories(t *testing.T) {
 				}
 			case "restore":
 				s = restored(t, s)
+				s.Observe(on, on)
+			case "define":
+				more, diagnostics := choreography.Parse(rest, []byte(files[rest]))
+				if err := diagnostics.Err(); err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range more {
+					if err := s.Define(d); err != nil {
+						t.Fatal(err)
+					}
+				}
+			case "stage":
+				name, text, _ := strings.Cut(rest, " ")
+				v, err := signal.ParseValue([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				on.properties[name] = v
 			default:
 				t.Fatalf("what is %q?", line)
 			}

@@ -3,6 +3,7 @@ package choreography_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +18,9 @@ type object = map[string]any
 
 // entry is one signal of a history and how long after the one before it came.
 type entry struct {
-	Gap time.Duration
-	Sig *signal.Signal
+	Gap    time.Duration
+	Sig    *signal.Signal
+	Define object // comes into force before the signal, if there is one
 }
 
 // history is what a session is made of.
@@ -43,6 +45,14 @@ func compile(t rapid.TB, definition any) *choreography.Definition {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return d
+}
+
+// define brings d into force.
+func define(t rapid.TB, s *choreography.Scheduler, d choreography.Declaration) {
+	t.Helper()
+	if err := s.Define(d); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // lengths are milliseconds that make many boundaries meet, and some that do not.
@@ -75,20 +85,54 @@ func drawSteps(t *rapid.T, depth int, top bool) []object {
 			}
 			step["to"] = "signal.who"
 		}
+		if rapid.IntRange(0, 3).Draw(t, "conditional") == 0 {
+			step["when"] = drawCondition(t)
+		}
 		steps = append(steps, step)
 	}
 	return steps
 }
 
+// drawCondition asks the signal, or what the order of all that happened before
+// has made of the stage.
+func drawCondition(t *rapid.T) object {
+	path := rapid.SampledFrom([]string{"signal.who", "stage:a.moves", "stage:a.moves", "stage:signal.who.visible", "stage:a.visible"}).Draw(t, "asked")
+	operator := rapid.SampledFrom([]object{
+		{"gt": 1}, {"lt": 3}, {"exists": true}, {"exists": false}, {"equals": true}, {"not": object{"equals": "ann"}},
+	}).Draw(t, "operator")
+	return object{path: operator}
+}
+
+func drawGuard(t *rapid.T) object {
+	names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "signal.who", "signal.none"}), 1, 3).Draw(t, "guarded")
+	g := object{"entity": names}
+	if policy := rapid.SampledFrom([]string{"", "queue", "queue", "skip", "preempt"}).Draw(t, "policy"); policy != "" {
+		g["policy"] = policy
+	}
+	return g
+}
+
 func drawHistory(t *rapid.T) history {
 	var h history
 	types := []string{"x", "y", "stop"}
-	for range rapid.IntRange(1, 4).Draw(t, "definitions") {
+	drawDefinition := func() object {
 		d := object{"on": rapid.SampledFrom(types).Draw(t, "on"), "steps": drawSteps(t, 0, true)}
 		if rapid.IntRange(0, 2).Draw(t, "interrupts") == 0 {
 			d["interrupts"] = true
 		}
-		h.Definitions = append(h.Definitions, d)
+		if id := rapid.SampledFrom([]string{"", "", "i", "j"}).Draw(t, "id"); id != "" {
+			d["id"] = id
+		}
+		if rapid.Bool().Draw(t, "guarded") {
+			d["guard"] = drawGuard(t)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "conditional") == 0 {
+			d["when"] = drawCondition(t)
+		}
+		return d
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "definitions") {
+		h.Definitions = append(h.Definitions, drawDefinition())
 	}
 	gaps := []int64{0, 0, 10, 20, 25, 40, 7}
 	for i := range rapid.IntRange(0, 8).Draw(t, "signals") {
@@ -99,9 +143,51 @@ func drawHistory(t *rapid.T) history {
 		if id := rapid.SampledFrom([]string{"none", "", "c", "c"}).Draw(t, "correlation"); id != "none" {
 			sig.CorrelationID = &id
 		}
-		h.Entries = append(h.Entries, entry{time.Duration(rapid.SampledFrom(gaps).Draw(t, "gap")) * time.Millisecond, sig})
+		e := entry{Gap: time.Duration(rapid.SampledFrom(gaps).Draw(t, "gap")) * time.Millisecond, Sig: sig}
+		if rapid.IntRange(0, 5).Draw(t, "redefined") == 0 {
+			e.Define = drawDefinition()
+		}
+		h.Entries = append(h.Entries, e)
 	}
 	h.Tail = time.Duration(rapid.IntRange(0, 200).Draw(t, "tail")) * time.Millisecond
+	return h
+}
+
+// drawCrowd draws a history in which much meets at one instant: many short
+// performances that want the same few names, or none.
+func drawCrowd(t *rapid.T) history {
+	h := history{Tail: 200 * time.Millisecond}
+	for _, on := range []string{"x", "y", "z"} {
+		for range rapid.IntRange(1, 2).Draw(t, "definitions") {
+			d := object{"on": on}
+			var steps []object
+			for range rapid.IntRange(1, 3).Draw(t, "steps") {
+				steps = append(steps, object{
+					"action": "move", "entity": "a", "to": "signal.who", "duration": rapid.SampledFrom([]int{0, 10, 10, 20}).Draw(t, "duration"),
+				})
+			}
+			if rapid.IntRange(0, 3).Draw(t, "conditional") == 0 {
+				steps[0]["when"] = drawCondition(t)
+			}
+			d["steps"] = steps
+			if rapid.IntRange(0, 3).Draw(t, "guarded") > 0 {
+				d["guard"] = object{
+					"entity": rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 1, 2).Draw(t, "guard"),
+					"policy": rapid.SampledFrom([]string{"queue", "queue", "queue", "preempt", "skip"}).Draw(t, "policy"),
+				}
+			}
+			h.Definitions = append(h.Definitions, d)
+		}
+	}
+	for i := range rapid.IntRange(3, 8).Draw(t, "signals") {
+		h.Entries = append(h.Entries, entry{
+			Gap: time.Duration(rapid.SampledFrom([]int{0, 10, 10}).Draw(t, "gap")) * time.Millisecond,
+			Sig: &signal.Signal{
+				ID: fmt.Sprint(i), Type: rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "type"),
+				Payload: value(t, object{"who": rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "who")}),
+			},
+		})
+	}
 	return h
 }
 
@@ -121,19 +207,24 @@ func value(t rapid.TB, v any) signal.Value {
 // play runs a history. Before moves time on from one instant to the next in
 // whatever pieces, and may exchange the scheduler; every entry is applied as a
 // fold does: first Advance to its instant, then Signal.
-func play(t rapid.TB, h history, sink choreography.CommandSink, before func(s *choreography.Scheduler, to time.Duration) *choreography.Scheduler) (states [][]byte) {
+func play(t rapid.TB, h history, sink choreography.CommandSink, on *stage, before func(s *choreography.Scheduler, to time.Duration) *choreography.Scheduler) (states [][]byte) {
 	t.Helper()
 	s := choreography.NewScheduler()
 	for _, d := range h.Definitions {
-		s.Define(compile(t, d))
+		define(t, s, compile(t, d))
 	}
 	s.SetSink(sink)
+	s.Observe(on, on)
 	at := time.Duration(0)
 	for i, e := range h.Entries {
 		at += e.Gap
 		s = before(s, at)
 		s.Advance(at)
 		states = append(states, s.AppendState(nil))
+		if e.Define != nil {
+			define(t, s, compile(t, e.Define))
+			states = append(states, s.AppendState(nil))
+		}
 		s.Signal(uint64(i+1), e.Sig)
 		states = append(states, s.AppendState(nil))
 	}
@@ -156,13 +247,15 @@ func withoutUpdates(commands []choreography.Command) []choreography.Command {
 
 // TestTickInvariance shows that cutting time otherwise changes nothing but
 // updates: the other commands and the state bytes after every entry are the
-// same, and the state is also the same when nobody listens.
+// same. An observer is told the same in the same order as a sink, and also when
+// there is no sink, or no sink and time is cut otherwise.
 func TestTickInvariance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := drawHistory(t)
+		draw := rapid.SampledFrom([]func(*rapid.T) history{drawHistory, drawCrowd}).Draw(t, "kind")
+		h := draw(t)
 		var whole, cut choreography.RecordingSink
-		wholeStates := play(t, h, &whole, untouched)
-		cutStates := play(t, h, &cut, func(s *choreography.Scheduler, to time.Duration) *choreography.Scheduler {
+		stages := []*stage{newStage(), newStage(), newStage(), newStage()}
+		cutting := func(s *choreography.Scheduler, to time.Duration) *choreography.Scheduler {
 			for range rapid.IntRange(0, 5).Draw(t, "cuts") {
 				span := int64(to - s.Now())
 				piece := rapid.Int64Range(0, span).Draw(t, "piece")
@@ -172,8 +265,11 @@ func TestTickInvariance(t *testing.T) {
 				s.Advance(s.Now() + time.Duration(piece))
 			}
 			return s
-		})
-		silentStates := play(t, h, nil, untouched)
+		}
+		wholeStates := play(t, h, &whole, stages[0], untouched)
+		cutStates := play(t, h, &cut, stages[1], cutting)
+		silentStates := play(t, h, nil, stages[2], untouched)
+		silentCutStates := play(t, h, nil, stages[3], cutting)
 		if diff := cmp.Diff(withoutUpdates(whole.Commands), withoutUpdates(cut.Commands)); diff != "" {
 			t.Errorf("commands differ (-whole +cut):\n%s", diff)
 		}
@@ -183,6 +279,18 @@ func TestTickInvariance(t *testing.T) {
 		if diff := cmp.Diff(wholeStates, silentStates); diff != "" {
 			t.Errorf("states differ (-sink +no sink):\n%s", diff)
 		}
+		if diff := cmp.Diff(silentStates, silentCutStates); diff != "" {
+			t.Errorf("states without a sink differ (-whole +cut):\n%s", diff)
+		}
+		var commanded []string
+		for _, c := range withoutUpdates(whole.Commands) {
+			commanded = append(commanded, told(c.At, c.Kind, c.PerformanceID, c.Action, c.EntityRef, c.Params))
+		}
+		for i, on := range stages {
+			if diff := cmp.Diff(commanded, on.told); diff != "" {
+				t.Errorf("the observer of run %d is told something else (-commands +observed):\n%s", i, diff)
+			}
+		}
 	})
 }
 
@@ -190,9 +298,10 @@ func TestTickInvariance(t *testing.T) {
 // instants tells the same story, updates included.
 func TestRestoreGoesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := drawHistory(t)
+		draw := rapid.SampledFrom([]func(*rapid.T) history{drawHistory, drawCrowd}).Draw(t, "kind")
+		h := draw(t)
 		cuts := map[time.Duration]time.Duration{}
-		cutting := func(restore bool, sink choreography.CommandSink) func(*choreography.Scheduler, time.Duration) *choreography.Scheduler {
+		cutting := func(restore bool, sink choreography.CommandSink, on *stage) func(*choreography.Scheduler, time.Duration) *choreography.Scheduler {
 			return func(s *choreography.Scheduler, to time.Duration) *choreography.Scheduler {
 				if _, ok := cuts[to]; !ok {
 					cuts[to] = s.Now() + time.Duration(rapid.Int64Range(0, int64(to-s.Now())).Draw(t, "cut"))
@@ -201,6 +310,7 @@ func TestRestoreGoesOn(t *testing.T) {
 					if restore {
 						s = restored(t, s)
 						s.SetSink(sink)
+						s.Observe(on, on)
 					}
 					s.Advance(cuts[to])
 				}
@@ -208,8 +318,9 @@ func TestRestoreGoesOn(t *testing.T) {
 			}
 		}
 		var straight, again choreography.RecordingSink
-		want := play(t, h, &straight, cutting(false, &straight))
-		got := play(t, h, &again, cutting(true, &again))
+		on, onAgain := newStage(), newStage()
+		want := play(t, h, &straight, on, cutting(false, &straight, on))
+		got := play(t, h, &again, onAgain, cutting(true, &again, onAgain))
 		if diff := cmp.Diff(straight.Commands, again.Commands); diff != "" {
 			t.Errorf("commands differ (-straight +restored):\n%s", diff)
 		}
@@ -247,6 +358,14 @@ func view(s *choreography.Scheduler) []string {
 		}
 		if p.Handler {
 			line += ", handler"
+		}
+		if names := slices.Collect(p.Guard()); p.Queued {
+			line += fmt.Sprintf(", waits for %q", names)
+		} else if names != nil {
+			line += fmt.Sprintf(", holds %q", names)
+		}
+		if p.Slot < 0 {
+			line += ", replaced"
 		}
 		lines = append(lines, line)
 		for a := range p.Animations() {

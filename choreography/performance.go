@@ -11,12 +11,13 @@ type Performance struct {
 	Seq           uint64 // the signal that made it; with Index it is the id
 	Index         uint32 // from 1
 	On            string // the type its definition answers to
-	Slot          int    // its definition's place in the registry, from 0
+	Slot          int    // its definition's place in the registry, from 0; -1 if it was replaced
 	Signal        uint64 // the signal its references are resolved against
 	Handler       bool   // it runs what an interrupted performance left to do
 	Correlated    bool   // it carries a correlation id and can be interrupted
 	CorrelationID string
 	Began         time.Duration // when its signal came
+	Queued        bool          // it waits for its guard and has not begun
 
 	p *performance
 }
@@ -26,6 +27,18 @@ func (p Performance) ID() string { return p.p.ID() }
 
 // Definition returns what is performed.
 func (p Performance) Definition() *Definition { return p.p.def }
+
+// Guard goes over the names that the performance holds, or waits for if it is
+// queued, as its definition has them.
+func (p Performance) Guard() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range p.p.claims {
+			if !yield(p.p.claims[i].gate.name) {
+				return
+			}
+		}
+	}
+}
 
 // Animation is one action that is running.
 type Animation struct {
@@ -46,7 +59,7 @@ func (a Animation) Params() map[string]any { return a.p.cue.resolver.params(a.n.
 // is clamped to the animation's beginning and end.
 func (a Animation) Progress(at time.Duration) (raw, eased float64) {
 	raw = a.n.progress(max(0, int64(at-a.Start)))
-	return raw, a.n.ease.at(raw)
+	return raw, a.n.curve.At(raw)
 }
 
 // Pause is a cursor that lets time pass: a wait, or the delay of an action.
@@ -62,17 +75,20 @@ type Pause struct {
 func (s *Scheduler) Performances() iter.Seq[Performance] {
 	return func(yield func(Performance) bool) {
 		for p := s.first; p != nil; p = p.next {
-			if !yield(view(p)) {
+			if !yield(s.view(p)) {
 				return
 			}
 		}
 	}
 }
 
-func view(p *performance) Performance {
+func (s *Scheduler) view(p *performance) Performance {
 	v := Performance{
-		Seq: p.seq, Index: p.index, On: p.def.on, Slot: int(p.slot), Signal: p.cue.seq,
-		Handler: p.handler, Began: time.Duration(p.began), p: p,
+		Seq: p.seq, Index: p.index, On: p.def.on, Slot: -1, Signal: p.cue.seq,
+		Handler: p.handler, Began: time.Duration(p.began), Queued: p.waiting, p: p,
+	}
+	if s.registry.has(p.def, p.slot) {
+		v.Slot = int(p.slot)
 	}
 	if p.chain != nil {
 		v.Correlated, v.CorrelationID = true, p.cue.correlationID

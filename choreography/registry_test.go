@@ -17,7 +17,7 @@ func TestRegistry(t *testing.T) {
 	x := definition(t, `{"on":"x","interrupts":1,"steps":[]}`)
 	y := definition(t, `{"on":"y"}`)
 	for _, d := range []*choreography.Definition{x, y, x} {
-		s.Define(d)
+		define(t, s, d)
 	}
 	r := s.Registry()
 	if got := slices.Collect(r.All()); !slices.Equal(got, []*choreography.Definition{x, y, x}) || r.Len() != 3 {
@@ -54,7 +54,7 @@ func TestCompileForgives(t *testing.T) {
 		s := choreography.NewScheduler()
 		var sink choreography.RecordingSink
 		s.SetSink(&sink)
-		s.Define(d)
+		define(t, s, d)
 		s.Signal(1, &signal.Signal{Type: d.On()})
 		s.Advance(0)
 		if len(sink.Commands) != 0 || s.Active() != 0 {

@@ -43,6 +43,14 @@ func (r Resolver) Resolve(v signal.Value) (signal.Value, bool) {
 	return r.Lookup(path)
 }
 
+// ofObject returns r without a payload that is no object, as cues keep it.
+func (r Resolver) ofObject() Resolver {
+	if r.Payload.Kind() != signal.KindObject {
+		r.Payload = nil
+	}
+	return r
+}
+
 // entity resolves an entity reference; whatever is no string is "".
 func (r Resolver) entity(v signal.Value) string {
 	v, _ = r.Resolve(v)

@@ -64,6 +64,13 @@ func (s *Scheduler) step(p *performance, c *cursor, updates bool) (done bool) {
 		n := &p.def.nodes[c.node]
 		switch c.phase {
 		case phaseFresh:
+			if n.kind == nodeBranch {
+				if !n.when.matches(s.facts(p.cue.resolver)) {
+					c.node += n.skip
+				}
+				c.node++
+				break
+			}
 			if n.delay > 0 {
 				s.enter(c, phaseDelayed, n.delay)
 				break
@@ -102,6 +109,9 @@ func (s *Scheduler) step(p *performance, c *cursor, updates bool) (done bool) {
 func (s *Scheduler) begin(p *performance, c *cursor, n *node) {
 	switch n.kind {
 	case nodeInstant:
+		if s.observer != nil {
+			s.observer.Executed(s.lend(p, c.node, n))
+		}
 		if s.sink != nil {
 			s.sink.OnActionExecute(ActionExecute{
 				At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
@@ -111,6 +121,9 @@ func (s *Scheduler) begin(p *performance, c *cursor, n *node) {
 		c.advance()
 	case nodeAnimated:
 		s.enter(c, phaseRunning, n.duration)
+		if s.observer != nil {
+			s.observer.Started(s.lend(p, c.node, n))
+		}
 		if s.sink != nil {
 			c.resolve(p, n)
 			s.sink.OnActionStart(ActionStart{
@@ -122,6 +135,7 @@ func (s *Scheduler) begin(p *performance, c *cursor, n *node) {
 		s.enter(c, phaseWaiting, n.duration)
 	case nodeParallel:
 		c.spread(n)
+	case nodeBranch: // passed before its turn comes
 	}
 }
 
@@ -153,11 +167,14 @@ func (s *Scheduler) update(p *performance, c *cursor, n *node) {
 	s.sink.OnActionUpdate(ActionUpdate{
 		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
 		EntityRef: c.entity, Params: c.params,
-		Progress: n.ease.at(n.progress(elapsed)), Elapsed: time.Duration(elapsed),
+		Progress: n.curve.At(n.progress(elapsed)), Elapsed: time.Duration(elapsed),
 	})
 }
 
 func (s *Scheduler) complete(p *performance, c *cursor, n *node) {
+	if s.observer != nil {
+		s.observer.Completed(s.lend(p, c.node, n))
+	}
 	if s.sink == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 // stateVersion is the first element of a state. It changes with the format and
 // with every change of rules after which old bytes would go on differently.
-const stateVersion = 1
+const stateVersion = 2
 
 // Errors of [RestoreScheduler].
 var (
@@ -27,34 +27,72 @@ var (
 // AppendState appends the whole state of s to dst: canonical bytes, equal for
 // equal histories however time was cut. They are one msgpack array:
 //
-//	[version, now, definitions, cues, performances]
+//	[version, now, catalog, definitions, retired, cues, performances]
 //
 //	now           session time in ns
-//	definitions   [definition…] as written, in order
+//	catalog       [[word, value]…], what is in force by name, in the order of
+//	              [Catalog.All]
+//	definitions   [definition…] in force, in order, with all that they refer
+//	              to by name put in its place
+//	retired       [definition…] that were replaced and are performed still, in
+//	              order of their first use
 //	cues          [[seq, correlationId or nil, payload]…], the signals of
 //	              active performances in order of their first use
-//	performances  [[seq, index, definition, cue, handler, began, cursor]…]
-//	              in creation order; definition and cue count from 0
+//	performances  [[seq, index, definition, cue, handler, began, waiting,
+//	              cursor]…] in creation order; definition and cue count from
+//	              0, retired definitions after those in force
+//	waiting       whether it waits for the names of its guard. If not, it
+//	              holds them, unless it is a handler. What the names are
+//	              follows from definition and cue, and who waits for whom from
+//	              creation order
 //	cursor        [node] done or not begun; [node, phase, since] inside an
 //	              action or wait; [node, phase, cursor…] in a group
 //
-// The sink is no part of it.
+// Sink, observer and world are no part of it.
 func (s *Scheduler) AppendState(dst []byte) []byte {
-	dst = msgp.AppendArrayHeader(dst, 5)
+	dst = msgp.AppendArrayHeader(dst, 7)
 	dst = msgp.AppendInt(dst, stateVersion)
 	dst = msgp.AppendInt64(dst, s.now)
+	var declared uint32
+	for range s.catalog.All() {
+		declared++
+	}
+	dst = msgp.AppendArrayHeader(dst, declared)
+	for d := range s.catalog.All() {
+		dst = msgp.AppendArrayHeader(dst, 2)
+		dst = msgp.AppendString(dst, d.Word())
+		dst = append(dst, d.Value()...)
+	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(s.registry.all)))
 	for _, d := range s.registry.all {
 		dst = append(dst, d.value...)
 	}
 
-	// A cue gets its number at its first use.
-	var cues []*cue
+	// Cues and retired definitions get their numbers at their first use.
+	var (
+		cues    []*cue
+		retired []*Definition
+		numbers map[*Definition]uint32
+	)
 	for p := s.first; p != nil; p = p.next {
 		if !p.cue.numbered {
 			p.cue.numbered, p.cue.number = true, uint32(len(cues))
 			cues = append(cues, p.cue)
 		}
+		if s.registry.has(p.def, p.slot) {
+			continue
+		}
+		if _, numbered := numbers[p.def]; !numbered {
+			if numbers == nil {
+				numbers = make(map[*Definition]uint32)
+			}
+			numbers[p.def] = uint32(len(s.registry.all) + len(retired))
+			retired = append(retired, p.def)
+		}
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(retired)))
+	for _, d := range retired {
+		dst = append(dst, d.value...)
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(cues)))
 	for _, c := range cues {
@@ -74,13 +112,18 @@ func (s *Scheduler) AppendState(dst []byte) []byte {
 
 	dst = msgp.AppendArrayHeader(dst, uint32(s.active))
 	for p := s.first; p != nil; p = p.next {
-		dst = msgp.AppendArrayHeader(dst, 7)
+		definition := uint32(p.slot)
+		if retired != nil && !s.registry.has(p.def, p.slot) {
+			definition = numbers[p.def]
+		}
+		dst = msgp.AppendArrayHeader(dst, 8)
 		dst = msgp.AppendUint64(dst, p.seq)
 		dst = msgp.AppendUint32(dst, p.index)
-		dst = msgp.AppendInt32(dst, p.slot)
+		dst = msgp.AppendUint32(dst, definition)
 		dst = msgp.AppendUint32(dst, p.cue.number)
 		dst = msgp.AppendBool(dst, p.handler)
 		dst = msgp.AppendInt64(dst, p.began)
+		dst = msgp.AppendBool(dst, p.waiting)
 		dst = p.root.append(dst)
 	}
 	for _, c := range cues {
@@ -136,33 +179,39 @@ func restore(b []byte) (*Scheduler, error) {
 	if version := r.int(); r.err == nil && version != stateVersion {
 		return nil, fmt.Errorf("%w %d, this program knows %d", ErrStateVersion, version, stateVersion)
 	}
-	if n != 5 {
-		return nil, errors.New("want an array of 5")
+	if n != 7 {
+		return nil, errors.New("want an array of 7")
 	}
 	s := NewScheduler()
 	s.now = r.int()
 	if s.now < 0 {
 		r.fail("session time before 0")
 	}
-	for range r.array() {
-		v := r.value()
-		if r.err != nil {
-			return nil, r.err
+	s.catalog = r.catalog()
+	for _, d := range r.definitions() {
+		s.registry.Add(d)
+	}
+	retired := r.definitions()
+	for _, d := range retired {
+		if _, replaced := s.registry.byID[d.id]; !replaced {
+			r.fail("nothing is in the place of a replaced definition")
 		}
-		d, err := Compile(v)
-		if err != nil {
-			return nil, err
-		}
-		s.Define(d)
 	}
 	cues := r.cues()
 	for range r.array() {
-		p := r.performance(s, cues)
+		p := r.performance(s, retired, cues)
 		if r.err != nil {
 			return nil, r.err
 		}
 		s.enlist(p)
-		s.due.push(p)
+		if !p.waiting {
+			s.due.push(p)
+		}
+	}
+	for p := s.first; p != nil; p = p.next {
+		if p.waiting && p.free() {
+			r.fail("a performance that waits for nothing")
+		}
 	}
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("bytes after the end")
@@ -273,6 +322,46 @@ func (r *stateReader) value() signal.Value {
 	return v
 }
 
+func (r *stateReader) catalog() *Catalog {
+	c := new(Catalog)
+	for range r.array() {
+		if n := r.array(); r.err == nil && n != 2 {
+			r.fail("a declaration of %d fields", n)
+		}
+		word, _ := r.value().Text()
+		v := r.value()
+		if r.err != nil {
+			break
+		}
+		d, err := CompileDeclaration(word, v)
+		if err == nil {
+			c, err = c.With(d)
+		}
+		if err != nil {
+			r.fail("%w", err)
+			break
+		}
+	}
+	return c
+}
+
+func (r *stateReader) definitions() []*Definition {
+	var all []*Definition
+	for range r.array() {
+		v := r.value()
+		if r.err != nil {
+			return nil
+		}
+		d, err := Compile(v)
+		if err != nil {
+			r.fail("%w", err)
+			return nil
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
 func (r *stateReader) cues() []*cue {
 	var cues []*cue
 	for range r.array() {
@@ -303,9 +392,10 @@ func (r *stateReader) cues() []*cue {
 	return cues
 }
 
-// performance reads one performance, not yet in the lists of s.
-func (r *stateReader) performance(s *Scheduler, cues []*cue) *performance {
-	if n := r.array(); r.err == nil && n != 7 {
+// performance reads one performance, not yet in the lists of s but at the gates
+// of its names.
+func (r *stateReader) performance(s *Scheduler, retired []*Definition, cues []*cue) *performance {
+	if n := r.array(); r.err == nil && n != 8 {
 		r.fail("a performance of %d fields", n)
 	}
 	p := &performance{seq: r.uint()}
@@ -314,14 +404,19 @@ func (r *stateReader) performance(s *Scheduler, cues []*cue) *performance {
 		r.fail("performance number %d", index)
 	}
 	p.index = uint32(index)
-	p.slot = int32(r.below(s.registry.Len(), "definition"))
+	definition := r.below(s.registry.Len()+len(retired), "definition")
 	number := r.below(len(cues), "signal")
 	p.handler = r.bool()
 	p.began = r.int()
+	p.waiting = r.bool()
 	if r.err != nil {
 		return nil
 	}
-	p.def, p.cue = s.registry.all[p.slot], cues[number]
+	if p.cue = cues[number]; definition < s.registry.Len() {
+		p.slot, p.def = int32(definition), s.registry.all[definition]
+	} else {
+		p.slot, p.def = -1, retired[definition-s.registry.Len()]
+	}
 	if p.cue.resolver.Type == "" {
 		p.cue.resolver.Type = p.def.on
 	}
@@ -339,15 +434,52 @@ func (r *stateReader) performance(s *Scheduler, cues []*cue) *performance {
 		}
 	}
 	pending := r.cursor(p, &p.root, main, s.now)
+	r.guard(s, p)
+	// What waited for its guard may have been let begin right now.
+	now := p.began == s.now || p.waiting || len(p.claims) > 0 && p.def.guard.policy == policyQueue
 	switch {
 	case r.err != nil:
-	case pending && (p.began != s.now || p.root.node != main.first):
+	case pending && (!now || p.root.node != main.first):
 		r.fail("a performance that should have begun")
+	case p.waiting && !pending:
+		r.fail("a performance that began too early")
 	case pending:
 		p.root.until = s.now
 	}
 	p.due = p.root.until
 	return p
+}
+
+// guard has p hold the names of its guard, or wait for them, as the performances
+// before it allow.
+func (r *stateReader) guard(s *Scheduler, p *performance) {
+	if r.err != nil {
+		return
+	}
+	var names []string
+	if !p.handler {
+		names = p.def.guard.appendNames(nil, p.cue.resolver)
+	}
+	policy := p.def.guard.policy
+	if p.waiting && (len(names) == 0 || policy != policyQueue) {
+		r.fail("a performance that has nothing to wait for")
+		return
+	}
+	for _, name := range names {
+		switch g := s.gates[name]; {
+		case g == nil:
+		case p.waiting && g.waiting >= MaxWaiting:
+			r.fail("more than %d wait for one name", MaxWaiting)
+			return
+		case !p.waiting && g.holder != nil:
+			r.fail("two performances hold one name")
+			return
+		case !p.waiting && g.first != nil && policy != policyPreempt:
+			r.fail("a performance that overtook another")
+			return
+		}
+	}
+	s.claim(p, names)
 }
 
 // cursor reads a cursor over a block into c. It reports whether the cursor is

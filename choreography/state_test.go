@@ -24,6 +24,8 @@ func busy(t testing.TB) *choreography.Scheduler {
 		`{"on":"x","steps":[{"action":"parallel","steps":[{"action":"spawn","entity":"a"},{"action":"move","entity":"signal.who","duration":100},{"action":"onArrive","steps":[{"action":"wait","duration":5},{"action":"move","delay":50,"duration":1}]}]},{"action":"onInterrupt","steps":[{"action":"wait","duration":70}]}]}`,
 		`{"on":"stop","interrupts":true,"when":{"signal.really":{"equals":true}},"steps":[{"action":"parallel","steps":[{"action":"parallel","steps":[{"action":"wait","duration":30.5}]}]}]}`,
 		`{"on":"x","steps":[]}`,
+		`{"on":"work","id":"w","guard":{"entity":["signal.who","b"]},"steps":[{"action":"wait","duration":40,"when":{"signal.n":{"gt":1}}},{"action":"onInterrupt","steps":[{"action":"wave","duration":9}]}]}`,
+		`{"on":"now","guard":{"entity":"b","policy":"preempt"},"steps":[{"action":"move","duration":35}]}`,
 	} {
 		v, err := signal.ParseValue([]byte(d))
 		if err != nil {
@@ -33,7 +35,7 @@ func busy(t testing.TB) *choreography.Scheduler {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Define(definition)
+		define(t, s, definition)
 	}
 	id, other := "c", ""
 	who := value(t, object{"who": "ann", "n": 1.5})
@@ -43,6 +45,11 @@ func busy(t testing.TB) *choreography.Scheduler {
 	s.Signal(3, &signal.Signal{Type: "stop", CorrelationID: &id, Payload: value(t, object{"really": true})})
 	s.Advance(20 * time.Millisecond)
 	s.Signal(4, &signal.Signal{Type: "x", Payload: who})
+	s.Signal(5, &signal.Signal{Type: "work", CorrelationID: &id, Payload: who}) // holds
+	s.Signal(6, &signal.Signal{Type: "work", Payload: who})                     // waits
+	s.Signal(7, &signal.Signal{Type: "now"})                                    // takes b from the first
+	define(t, s, compile(t, object{"on": "work", "id": "w", "guard": object{"entity": "ann"}, "steps": []object{}}))
+	s.Signal(8, &signal.Signal{Type: "work"}) // waits behind the one that waits
 	return s
 }
 
@@ -109,7 +116,7 @@ func soundIfTaken(t *testing.T, b []byte) {
 // TestStateVersion shows that another version has an error of its own, before
 // anything else of the state is judged.
 func TestStateVersion(t *testing.T) {
-	b := msgp.AppendInt(msgp.AppendArrayHeader(nil, 5), 2)
+	b := msgp.AppendInt(msgp.AppendArrayHeader(nil, 5), 1)
 	if _, err := choreography.RestoreScheduler(b); !errors.Is(err, choreography.ErrStateVersion) || errors.Is(err, choreography.ErrState) {
 		t.Errorf("err = %v, want ErrStateVersion alone", err)
 	}
@@ -168,7 +175,7 @@ func TestLongAndDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := choreography.NewScheduler()
-	s.Define(definitions[0])
+	define(t, s, definitions[0])
 	var sink choreography.RecordingSink
 	s.SetSink(&sink)
 	s.Signal(1, &signal.Signal{Type: "x"})
@@ -189,7 +196,7 @@ func TestLongAndDeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = choreography.NewScheduler()
-	s.Define(definitions[0])
+	define(t, s, definitions[0])
 	s.Signal(1, &signal.Signal{Type: "x"})
 	s.Advance(0)
 	s = restored(t, s)
@@ -215,7 +222,7 @@ func TestManyDiagnostics(t *testing.T) {
 // round nor hang.
 func TestEndOfTime(t *testing.T) {
 	s := choreography.NewScheduler()
-	s.Define(compile(t, object{"on": "x", "steps": []object{
+	define(t, s, compile(t, object{"on": "x", "steps": []object{
 		{"action": "move", "duration": 1e300},
 		{"action": "wait", "duration": 1e300},
 		{"action": "move", "duration": 5, "delay": 1e18},

@@ -31,14 +31,20 @@ func (v *validator) definition(p *path, d signal.Value) {
 	for name, value := range d.Members() {
 		switch name {
 		case "on", "steps":
+		case "id":
+			if value.Kind() != signal.KindString {
+				v.errorf(p.at(name), "id must be a string, not %s", article(value.Kind()))
+			}
 		case "when":
 			v.when(p.at(name), value, refs)
+		case "guard":
+			v.guard(p.at(name), value, refs)
 		case "interrupts":
 			if value.Kind() != signal.KindBool {
 				v.errorf(p.at(name), "interrupts must be true or false, not %s", article(value.Kind()))
 			}
 		default:
-			v.add(Error, p.at(name), true, "unknown field %s: a definition has on, when, interrupts and steps", quoted(name))
+			v.add(Error, p.at(name), true, "unknown field %s: a definition has on, id, when, interrupts, guard and steps", quoted(name))
 		}
 	}
 	// One that only interrupts needs no steps.
@@ -85,7 +91,7 @@ func (v *validator) step(p *path, step signal.Value, refs references, top bool) 
 	case action == "parallel", action == "onArrive", action == "onInterrupt":
 		v.structure(p, action, step, refs)
 	case action == "wait":
-		v.wait(p, step)
+		v.wait(p, step, refs)
 	default:
 		v.action(p, action, step, refs)
 	}
@@ -98,23 +104,25 @@ func (v *validator) structure(p *path, action string, step signal.Value, refs re
 		v.errorf(p, `"steps" is missing in %s`, action)
 	}
 	for name := range step.Members() {
-		if name != "action" && name != "steps" {
+		if name != "action" && name != "steps" && name != "when" {
 			v.add(Warning, p.at(name), true, "%s is ignored in %s", quoted(name), action)
 		}
 	}
+	v.stepWhen(p, step, refs)
 	if ok {
 		v.steps(p.at("steps"), steps, refs, false)
 	}
 }
 
-func (v *validator) wait(p *path, step signal.Value) {
+func (v *validator) wait(p *path, step signal.Value, refs references) {
+	v.stepWhen(p, step, refs)
 	if d, ok := step.Get("duration"); ok {
 		v.milliseconds(p.at("duration"), "duration", d, "passes no time")
 	} else {
 		v.warnf(p, "wait without a duration passes no time")
 	}
 	for name := range step.Members() {
-		if name != "action" && name != "duration" {
+		if name != "action" && name != "duration" && name != "when" {
 			v.add(Warning, p.at(name), true, "%s is ignored in wait", quoted(name))
 		}
 	}
@@ -128,6 +136,8 @@ func (v *validator) action(p *path, action string, step signal.Value, refs refer
 		at := p.at(name)
 		switch name {
 		case "action":
+		case "when":
+			v.when(at, value, refs)
 		case "steps":
 			v.add(Warning, at, true, "steps is ignored in the action %s", quoted(action))
 		case "entity", "target":
@@ -322,7 +332,11 @@ func (v *validator) when(p *path, clause signal.Value, refs references) {
 func (v *validator) conjunction(p *path, c signal.Value, refs references) {
 	for way, op := range c.Members() {
 		at := p.at(way)
-		v.way(at, true, strings.TrimPrefix(way, refPrefix), refs)
+		if asked, ok := strings.CutPrefix(way, stagePrefix); ok {
+			v.stagePath(at, asked, refs)
+		} else {
+			v.way(at, true, strings.TrimPrefix(way, refPrefix), refs)
+		}
 		v.operator(at, op)
 	}
 }

@@ -3,6 +3,7 @@ package choreography
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -16,10 +17,16 @@ type clause struct {
 // conjunction holds when all of its tests do.
 type conjunction []test
 
+// stagePrefix begins every path of a condition that asks the stage.
+const stagePrefix = "stage:"
+
 // test is one entry of a condition, "path: operator".
 type test struct {
-	path    string
-	negated bool // the operator stood inside an odd number of "not"
+	path    string // into the payload; of a test of the stage, the property
+	stage   bool   // asks the stage
+	refers  bool   // the entity is to be looked up in the signal
+	entity  string // asked on the stage, or the path to it
+	negated bool   // the operator stood inside an odd number of "not"
 
 	// All operators that are present must hold.
 	equals   signal.Value // absent: no such operator
@@ -39,6 +46,58 @@ const (
 
 // pattern is a compiled regular expression; nil matches nothing.
 type pattern struct{ re *regexp.Regexp }
+
+// facts is what a condition can ask: a signal, and the stage as it is now.
+type facts struct {
+	signal Resolver
+	world  World // nil: there is nothing on the stage
+	at     time.Duration
+}
+
+// look returns what t asks for, absent if there is no such thing.
+func (f *facts) look(t *test) signal.Value {
+	if !t.stage {
+		v, _ := f.signal.Lookup(t.path)
+		return v
+	}
+	entity := t.entity
+	if t.refers {
+		v, _ := f.signal.Lookup(entity)
+		entity, _ = v.Text()
+	}
+	if f.world == nil || entity == "" || t.path == "" {
+		return nil
+	}
+	v, ok := f.world.Property(entity, t.path, f.at)
+	if !ok {
+		return nil
+	}
+	return v
+}
+
+// isCondition reports whether the "when" of a step is a condition: an object
+// whose members all have operators, or a list of such objects. Anything else is
+// a parameter, as in definitions from before steps had conditions.
+func isCondition(v signal.Value) bool {
+	switch v.Kind() {
+	case signal.KindObject:
+		for _, op := range v.Members() {
+			if op.Kind() != signal.KindObject {
+				return false
+			}
+		}
+		return true
+	case signal.KindArray:
+		for e := range v.Elements() {
+			if e.Kind() != signal.KindObject || !isCondition(e) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
 
 // compileClause reads a condition. Whatever is no object, or no array of
 // objects, restricts nothing.
@@ -70,6 +129,14 @@ func compileConjunction(v signal.Value) conjunction {
 	var c conjunction
 	for path, op := range v.Members() {
 		t := test{path: strings.TrimPrefix(path, refPrefix)}
+		if asked, ok := strings.CutPrefix(path, stagePrefix); ok {
+			t.stage = true
+			t.entity, t.path = asked, ""
+			if dot := strings.LastIndexByte(asked, '.'); dot >= 0 {
+				t.entity, t.path = asked[:dot], asked[dot+1:]
+			}
+			t.entity, t.refers = strings.CutPrefix(t.entity, refPrefix)
+		}
 		// The siblings of a "not" are ignored, as the original does.
 		for op.Kind() == signal.KindObject {
 			inner, ok := op.Get("not")
@@ -113,27 +180,23 @@ func (t *test) operators(op signal.Value) {
 	}
 }
 
-// matches reports whether the condition holds for a signal.
-func (c clause) matches(r Resolver) bool {
+// matches reports whether the condition holds.
+func (c clause) matches(f *facts) bool {
 	if len(c.any) == 0 {
 		return true
 	}
 	for _, all := range c.any {
-		if all.matches(r) {
+		if all.matches(f) {
 			return true
 		}
 	}
 	return false
 }
 
-func (c conjunction) matches(r Resolver) bool {
+func (c conjunction) matches(f *facts) bool {
 	for i := range c {
 		t := &c[i]
-		v, ok := r.Lookup(t.path)
-		if !ok {
-			v = nil
-		}
-		if t.holds(v) == t.negated {
+		if t.holds(f.look(t)) == t.negated {
 			return false
 		}
 	}
@@ -227,5 +290,26 @@ func compare[T int64 | float64](a, b T) int {
 		return 1
 	default:
 		return 0
+	}
+}
+
+// stepWhen judges the condition of a step that has no parameters.
+func (v *validator) stepWhen(p *path, step signal.Value, refs references) {
+	if w, ok := step.Get("when"); ok {
+		v.when(p.at("when"), w, refs)
+	}
+}
+
+// stagePath judges what stands behind "stage:" in a condition.
+func (v *validator) stagePath(p *path, asked string, refs references) {
+	dot := strings.LastIndexByte(asked, '.')
+	if dot <= 0 || dot == len(asked)-1 || asked[:dot+1] == refPrefix {
+		v.add(Error, p, true, "%s names no property of an entity: write stage:ENTITY.PROPERTY", quoted(stagePrefix+asked))
+		return
+	}
+	if way, ok := strings.CutPrefix(asked[:dot], refPrefix); ok {
+		if f := v.way(p, true, way, refs); f != nil && f.Kind != signal.FieldString {
+			v.add(Warning, p, true, "signal.%s has no text for a name: the field is of kind %s", way, f.Kind)
+		}
 	}
 }
