@@ -1,6 +1,8 @@
 package choreography_test
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -96,6 +98,102 @@ func BenchmarkState(b *testing.B) {
 			}
 		}
 	})
+}
+
+// crowd returns a scheduler with n performances under way, each a row of long
+// animations, that have their boundaries one after the other.
+func crowd(tb testing.TB, n int) (*choreography.Scheduler, *signal.Signal) {
+	tb.Helper()
+	steps := make([]object, 1000)
+	for i := range steps {
+		steps[i] = object{"action": "move", "entity": "signal.who", "to": "signal.where", "duration": 1000, "easing": "easeIn"}
+	}
+	s := choreography.NewScheduler()
+	define(tb, s, compile(tb, object{"on": "x", "steps": steps}))
+	sig := &signal.Signal{Type: "x", Payload: value(tb, object{"who": "ann", "where": "forge"})}
+	for i := range n {
+		s.Advance(time.Duration(i) * time.Second / time.Duration(n))
+		s.Signal(uint64(i+1), sig)
+	}
+	s.Advance(s.Now())
+	return s, sig
+}
+
+// BenchmarkActive is one boundary, a complete and a start, among so many active
+// performances: it must not depend much on how many there are.
+func BenchmarkActive(b *testing.B) {
+	for _, n := range []int{1, 1000, 100_000} {
+		for _, observed := range []struct {
+			name string
+			by   choreography.Observer
+		}{{"alone", nil}, {"observed", &deaf{}}, {"asked", &curious{}}} {
+			b.Run(fmt.Sprintf("%d/%s", n, observed.name), func(b *testing.B) {
+				s, sig := crowd(b, n)
+				s.Observe(observed.by, nil)
+				seq, commands := uint64(n), 0
+				b.ReportAllocs()
+				for b.Loop() {
+					at, _ := s.Next()
+					s.Advance(at)
+					commands += 2
+					if s.Active() < n {
+						seq++
+						s.Signal(seq, sig)
+					}
+				}
+				b.ReportMetric(float64(commands)/b.Elapsed().Seconds(), "commands/s")
+			})
+		}
+	}
+}
+
+// curious asks for what a stage needs of most acts.
+type curious struct{ deaf }
+
+func (c *curious) Started(a *choreography.Act) {
+	if to, ok := a.Param("to"); ok && a.Entity() != "" && len(to) > 0 {
+		c.boundaries++
+	}
+}
+
+// BenchmarkQueue is one performance that ends and lets the next begin, of
+// thousands that wait for the same name.
+func BenchmarkQueue(b *testing.B) {
+	s := choreography.NewScheduler()
+	define(b, s, compile(b, object{
+		"on": "x", "guard": object{"entity": []string{"a", "signal.also"}}, "steps": []object{{"action": "move", "duration": 1}},
+	}))
+	sig := &signal.Signal{Type: "x", Payload: value(b, object{"also": "b"})}
+	seq := uint64(0)
+	for range choreography.MaxWaiting {
+		seq++
+		s.Signal(seq, sig)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		seq++
+		s.Signal(seq, sig)
+		s.Advance(s.Now() + time.Millisecond)
+	}
+	if s.Active() < choreography.MaxWaiting-1 {
+		b.Errorf("%d active", s.Active())
+	}
+}
+
+// BenchmarkMemory tells what an active performance keeps, its copy of the
+// signal included.
+func BenchmarkMemory(b *testing.B) {
+	const n = 100_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		s, _ := crowd(b, n)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/performance")
+		runtime.KeepAlive(s)
+	}
 }
 
 type nullSink struct{}

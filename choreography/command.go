@@ -69,7 +69,7 @@ type ActionExecute struct {
 type Interrupt struct {
 	At            time.Duration
 	PerformanceID string
-	CorrelationID string // shared by the performance and the signal
+	CorrelationID string // of the performance; "" if it has none and was preempted
 	InterruptedBy string // the signal's type
 }
 

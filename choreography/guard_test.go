@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -378,4 +379,36 @@ func TestStateOfGuards(t *testing.T) {
 		overtaken.Signal(uint64(i+1), &signal.Signal{Type: typ})
 	}
 	refused(replaced(restored(t, overtaken).AppendState(nil), "preempt", "pretend"), "overtook")
+}
+
+// TestGuardsAtTheEndOfTime shows that those who wait behind what never ends have
+// their turn at the last instant, all of them and in order.
+func TestGuardsAtTheEndOfTime(t *testing.T) {
+	for _, listened := range []bool{false, true} {
+		s := choreography.NewScheduler()
+		define(t, s, compile(t, object{"on": "x", "guard": object{"entity": "a"}, "steps": []object{
+			{"action": "move", "duration": 1e300}, {"action": "wait", "duration": 1e300}, {"action": "spawn"},
+		}}))
+		on := newStage()
+		s.Observe(on, on)
+		if listened {
+			s.SetSink(nullSink{})
+		}
+		for seq := range uint64(3) {
+			s.Signal(seq+1, &signal.Signal{Type: "x"})
+		}
+		s.Advance(time.Hour)
+		s = restored(t, s)
+		s.Observe(on, on)
+		s.Advance(math.MaxInt64)
+		want := []string{"p-1-1 start", "p-1-1 complete", "p-1-1 execute", "p-2-1 start", "p-2-1 complete", "p-2-1 execute", "p-3-1 start", "p-3-1 complete", "p-3-1 execute"}
+		var got []string
+		for _, line := range on.told {
+			f := strings.Fields(line)
+			got = append(got, f[1]+" "+f[2])
+		}
+		if diff := cmp.Diff(want, got); diff != "" || s.Active() != 0 {
+			t.Errorf("%d active (-want +got):\n%s", s.Active(), diff)
+		}
+	}
 }

@@ -130,6 +130,7 @@ func FuzzRestoreScheduler(f *testing.F) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"on":"x","when":{"signal.a":{"matches":"\\u00e9"}},"steps":[{"action":"move","to":"signal.b","duration":5}]}`))
+	f.Add([]byte(`{"on":"x","id":"i","guard":{"entity":["a","signal.b"],"policy":"preempt"},"steps":[{"action":"onArrive","when":{"stage:signal.a.b":{"exists":false}},"steps":[{"action":"wait","duration":5}]}]}`))
 	f.Add([]byte(`[{"on":"error","interrupts":true,"steps":[{"action":"parallel","steps":[{"action":"onInterrupt"}]}]}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		definitions, diagnostics := choreography.Parse("f", text)
