@@ -43,10 +43,11 @@ type layer struct {
 // line names and nothing else of this module. Tests are not held to it.
 var layers = []layer{
 	{"signal", pure, nil},
-	{"choreography", pure, []string{"signal"}},
-	{"stage/scene", pure, []string{"signal", "choreography"}},
-	{"stage", pure, []string{"signal", "choreography", "stage/scene"}},
-	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage"}},
+	{"internal/exact", pure, nil},
+	{"choreography", pure, []string{"signal", "internal/exact"}},
+	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact"}},
+	{"stage", pure, []string{"signal", "choreography", "stage/scene", "internal/exact"}},
+	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage", "internal/exact"}},
 	{"eventlog", effects, []string{"signal"}},
 	{"projection", pure, []string{"eventlog"}},
 	{"snapshot", effects, []string{"eventlog", "projection"}},
