@@ -201,6 +201,11 @@ func Compile(v signal.Value) (*Definition, error) {
 		d.interrupts = truthy(i)
 	}
 	c := compiler{def: d}
+	c.easings, _ = v.Get("easings")
+	if w, ok := v.Get("andWhen"); ok {
+		also := compileClause(w)
+		d.when.also = &also
+	}
 	if steps, ok := v.Get("steps"); ok {
 		main := c.sequence(steps, 1, nil)
 		var handler []node
@@ -240,9 +245,11 @@ func (d *Definition) Matches(sig *signal.Signal) bool {
 
 // compiler turns steps into nodes. It recurses once per nesting, never per step.
 type compiler struct {
-	def   *Definition
-	steps int
-	err   error
+	def     *Definition
+	steps   int
+	easings signal.Value     // curves by the names that steps use, see [Catalog.Bind]
+	curves  map[string]Curve // those that were read already
+	err     error
 }
 
 // sequence appends the nodes of steps, in order, to nodes. Blocks of parallel
@@ -311,7 +318,9 @@ func (c *compiler) unconditional(action string, step signal.Value, depth int, no
 		}
 		return nodes
 	default:
-		return append(nodes, actionNode(action, step))
+		n := actionNode(action, step)
+		n.curve = c.curve(n.easing)
+		return append(nodes, n)
 	}
 }
 
@@ -399,9 +408,6 @@ func actionNode(action string, step signal.Value) node {
 	}
 	if n.entity.Kind() == signal.KindAbsent && target.Kind() != signal.KindNull {
 		n.entity = target
-	}
-	if curve, err := ParseCurve(n.easing); err == nil {
-		n.curve = curve
 	}
 	return n
 }

@@ -2,7 +2,7 @@ package choreography
 
 import (
 	"fmt"
-	"iter"
+	"strings"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -22,10 +22,18 @@ type Declaration interface {
 	Value() signal.Value
 }
 
+// The words of this package.
+const (
+	wordChoreography = "choreography"
+	wordSequence     = "sequence"
+	wordEasing       = "easing"
+	wordBinding      = "binding"
+)
+
 var _ Declaration = (*Definition)(nil)
 
 // Word returns "choreography".
-func (d *Definition) Word() string { return "choreography" }
+func (d *Definition) Word() string { return wordChoreography }
 
 // Name returns the definition's id, "" if it has none.
 func (d *Definition) Name() string { return d.id }
@@ -33,28 +41,75 @@ func (d *Definition) Name() string { return d.id }
 // CompileDeclaration makes a declaration of a value that a define entry recorded under a
 // word of this package. The error wraps [ErrDefinition].
 func CompileDeclaration(word string, v signal.Value) (Declaration, error) {
-	if word != "choreography" {
+	if v.Kind() != signal.KindObject {
+		return nil, fmt.Errorf("%w: want an object", ErrDefinition)
+	}
+	// Each result is returned by itself: a nil pointer is no nil Declaration.
+	switch word {
+	case wordChoreography:
+		d, err := Compile(v)
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	case wordSequence:
+		s, err := compileSequence(v)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	case wordEasing:
+		e, err := compileEasing(v)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	case wordBinding:
+		b, err := compileBinding(v)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
+	default:
 		return nil, fmt.Errorf("%w: unknown word %q", ErrDefinition, word)
 	}
-	return Compile(v)
 }
 
-// Catalog is the declarations in force that others refer to by name. It is
-// immutable; the zero value is empty.
-type Catalog struct{}
-
-// With returns the catalog with d in force too, or says why d cannot be: it
-// refers to what is not there.
-func (c *Catalog) With(d Declaration) (*Catalog, error) { return c, nil }
-
-// All yields the declarations in order of their first.
-func (c *Catalog) All() iter.Seq[Declaration] { return func(func(Declaration) bool) {} }
-
-// Bind returns what d makes signals perform, with all that it refers to put in
-// its place.
-func (c *Catalog) Bind(d Declaration) ([]*Definition, error) {
-	if d, ok := d.(*Definition); ok {
-		return []*Definition{d}, nil
+// WordFor says what an object of a file is, by the members that only one kind of
+// declaration has: the word of a define entry.
+func WordFor(v signal.Value) string {
+	has := func(name string) bool {
+		_, ok := v.Get(name)
+		return ok
 	}
-	return nil, nil
+	switch {
+	case has("sequence"):
+		return wordSequence
+	case has("curve"):
+		return wordEasing
+	case has("property") && (has("targetEntityId") || has("entity")), has("binding"):
+		return wordBinding
+	default:
+		return wordChoreography
+	}
+}
+
+// maxName bounds a name that something is used by.
+const maxName = 200
+
+// checkName refuses what cannot name a thing: nothing, what is very long, and
+// what would be read as something else where the name stands.
+func checkName(word, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("the name of the %s is missing", word)
+	case len(name) > maxName:
+		return fmt.Errorf("the name of the %s is longer than %d bytes", word, maxName)
+	}
+	for _, prefix := range [...]string{refPrefix, paramPrefix, eachPrefix, "binding."} {
+		if strings.HasPrefix(name, prefix) {
+			return fmt.Errorf("the name of the %s must not begin with %s", word, prefix)
+		}
+	}
+	return nil
 }

@@ -56,5 +56,5 @@ func ExampleParse() {
 	fmt.Println(diagnostics.Err())
 	// Output:
 	// walk.json:2:32: error: a payload of task_dispatch has no field "form"; it has taskId, from, to, description (/steps/0/entity)
-	// walk.json:2:74: error: unknown easing "bouncy": it is one of linear, easeIn, easeOut, easeInOut, arc (/steps/0/easing)
+	// walk.json:2:74: error: unknown easing "bouncy": it is one of linear, easeIn, easeOut, easeInOut, arc, or a curve such as spring(1, 100, 10) (/steps/0/easing)
 }

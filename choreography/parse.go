@@ -12,15 +12,24 @@ import (
 // maxDiagnostics bounds what is said about one file.
 const maxDiagnostics = 100
 
-// Parse reads definitions from the text of a file, one object or an array of
+// Parse reads declarations from the text of a file, one object or an array of
 // them, and judges them as an author would want: what is refused is what cannot
 // be meant, and what has no effect gets a warning. File only names the text in
-// diagnostics.
+// diagnostics. The declarations may refer to each other, in any order, and to
+// nothing else; see [ParseWith].
 //
-// If any diagnostic is of severity [Error], which [Diagnostics.Err] tells, no
-// definition is returned.
+// They are returned in an order in which they can come into force one by one:
+// easings first, and the others as they are written, save that what one refers
+// to comes before it. If any diagnostic is of severity [Error], which
+// [Diagnostics.Err] tells, none is returned.
 func Parse(file string, json []byte) ([]Declaration, Diagnostics) {
-	v := validator{file: file, text: json}
+	return ParseWith(new(Catalog), file, json)
+}
+
+// ParseWith is [Parse] for declarations that may also refer to what is in force.
+// The catalog stays as it is.
+func ParseWith(c *Catalog, file string, json []byte) ([]Declaration, Diagnostics) {
+	v := validator{file: file, text: json, catalog: c, items: map[string]*item{}}
 	value, err := signal.ParseValue(json)
 	if err != nil {
 		var syntax *signal.SyntaxError
@@ -31,47 +40,211 @@ func Parse(file string, json []byte) ([]Declaration, Diagnostics) {
 		}
 		return nil, v.diagnostics(false)
 	}
-	var definitions []Declaration
-	one := func(p *path, value signal.Value) {
-		v.definition(p, value)
-		if value.Kind() != signal.KindObject || v.refused {
-			return
-		}
-		d, err := Compile(value)
-		if err != nil {
-			v.errorf(p, "%s", strings.TrimPrefix(err.Error(), ErrDefinition.Error()+": "))
-			return
-		}
-		definitions = append(definitions, d)
-	}
+	var items []*item
 	switch value.Kind() {
 	case signal.KindObject:
-		one(nil, value)
+		items = append(items, v.item(nil, value))
 	case signal.KindArray:
-		i := 0
 		for e := range value.Elements() {
-			one((*path)(nil).element(i), e)
-			i++
+			items = append(items, v.item((*path)(nil).element(len(items)), e))
 		}
-		if i == 0 {
+		if items == nil {
 			v.warnf(nil, "there is no definition in the list")
 		}
 	default:
 		v.errorf(nil, "want a definition object or an array of them, not %s", article(value.Kind()))
 	}
-	if v.refused {
-		definitions = nil
+	for _, it := range items {
+		v.declaration(it)
 	}
-	return definitions, v.diagnostics(true)
+	var declarations []Declaration
+	if !v.refused {
+		declarations = v.inForce(v.ordered(items))
+	}
+	if v.refused {
+		declarations = nil
+	}
+	return declarations, v.diagnostics(true)
+}
+
+// item is one declaration of a file.
+type item struct {
+	p     *path
+	value signal.Value
+	word  string
+
+	sequence *Sequence // if it is one that can be included
+
+	order ordering
+}
+
+// ordering says how far an item is put in order.
+type ordering uint8
+
+const (
+	unordered ordering = iota
+	beingOrdered
+	isOrdered
+)
+
+// item notes a declaration, so that others can refer to it wherever they stand.
+func (v *validator) item(p *path, value signal.Value) *item {
+	it := &item{p: p, value: value, word: WordFor(value)}
+	var name, at string
+	switch it.word {
+	case wordSequence:
+		name, at = firstText(value, "sequence"), "sequence"
+		if s, err := compileSequence(value); err == nil {
+			it.sequence = s
+		}
+	case wordEasing:
+		name, at = firstText(value, "easing"), "easing"
+	case wordBinding:
+		name, at = firstText(value, "binding", "id"), "id"
+	default:
+		name, at = firstText(value, "id"), "id"
+	}
+	if name == "" {
+		return it
+	}
+	k := key(it.word, name)
+	if v.items[k] != nil {
+		v.errorf(p.at(at), "there is another %s %s in this file", it.word, quoted(name))
+		return it
+	}
+	v.items[k] = it
+	return it
+}
+
+// name returns what an item is referred to by, "" if nothing can.
+func (it *item) name() string {
+	switch it.word {
+	case wordSequence:
+		return firstText(it.value, "sequence")
+	case wordBinding:
+		return firstText(it.value, "binding", "id")
+	default:
+		return firstText(it.value, "id")
+	}
+}
+
+// ordered puts items in an order in which each finds what it refers to.
+func (v *validator) ordered(items []*item) []*item {
+	var order []*item
+	for _, it := range items {
+		if it.word == wordEasing {
+			it.order = isOrdered
+			order = append(order, it)
+		}
+	}
+	var inside []string
+	var visit func(it *item)
+	visit = func(it *item) {
+		switch it.order {
+		case isOrdered:
+			return
+		case beingOrdered:
+			what := "choreographies extend"
+			if it.word == wordSequence {
+				what = "sequences include"
+			}
+			first := slices.Index(inside, it.name())
+			v.errorf(it.p, "%s each other without end: %s", what, cycle(append(slices.Clone(inside[max(first, 0):]), it.name())))
+			return
+		}
+		it.order = beingOrdered
+		inside = append(inside, it.name())
+		it.refersTo(func(word, name string) {
+			if other := v.items[key(word, name)]; other != nil {
+				visit(other)
+			}
+		})
+		inside = inside[:len(inside)-1]
+		it.order = isOrdered
+		order = append(order, it)
+	}
+	for _, it := range items {
+		visit(it)
+	}
+	return order
+}
+
+// refersTo calls f for what must be in force before an item.
+func (it *item) refersTo(f func(word, name string)) {
+	for _, name := range [...]string{"before", "steps", "after"} {
+		steps, _ := it.value.Get(name)
+		includes(steps, func(name string) { f(wordSequence, name) })
+	}
+	if name := firstText(it.value, "extends"); name != "" && it.word == wordChoreography {
+		f(wordChoreography, name)
+	}
+	if name := firstText(it.value, "sourceChoreographyId"); name != "" && it.word == wordBinding {
+		f(wordChoreography, name)
+	}
+}
+
+// maxFileSteps bounds the steps of all choreographies of one file, written out.
+const maxFileSteps = 10 * MaxSteps
+
+// inForce brings items into force one by one, as a session would, and judges
+// what they become.
+func (v *validator) inForce(items []*item) []Declaration {
+	declarations := make([]Declaration, 0, len(items))
+	c, steps := v.catalog, 0
+	for _, it := range items {
+		d, err := CompileDeclaration(it.word, it.value)
+		var next *Catalog
+		var bound []*Definition
+		if err == nil {
+			next, err = c.With(d)
+		}
+		if err == nil {
+			bound, err = next.Bind(d)
+		}
+		if err != nil {
+			v.errorf(it.p, "%s", strings.TrimPrefix(err.Error(), ErrDefinition.Error()+": "))
+			continue
+		}
+		c = next
+		declarations = append(declarations, d)
+		for _, b := range bound {
+			if steps += len(b.nodes); steps > maxFileSteps {
+				v.errorf(it.p, "written out, the choreographies of this file have more than %d steps", maxFileSteps)
+				return nil
+			}
+			if own, ok := d.(*Definition); ok && own != b {
+				v.writtenOut(it.p, b.value, c)
+			}
+		}
+	}
+	return declarations
+}
+
+// writtenOut judges what a choreography became: an argument may have come to
+// stand where it cannot.
+func (v *validator) writtenOut(p *path, value signal.Value, c *Catalog) {
+	w := validator{catalog: c, isWritten: true}
+	w.definition(nil, value)
+	for _, f := range w.findings {
+		if f.severity == Error {
+			v.errorf(p, "written out, %s: %s", pointer(f.segments), f.message)
+			return
+		}
+	}
 }
 
 // validator collects findings. It nests no deeper than a value does.
 type validator struct {
 	file     string
 	text     []byte
+	catalog  *Catalog         // what is in force
+	items    map[string]*item // of the file, by word and name
 	findings []finding
 	refused  bool // an error was found
 	full     bool // more was found than is told
+	scope    placeholders
+
+	isWritten bool // it judges what a choreography became, not what is in a file
 }
 
 type finding struct {

@@ -34,10 +34,14 @@ func (r Resolver) Lookup(path string) (signal.Value, bool) {
 }
 
 // Resolve returns v itself, or what it stands for if v is a reference; false
-// when that is missing.
+// when that is missing. What a binding computes of the payload is a reference
+// too.
 func (r Resolver) Resolve(v signal.Value) (signal.Value, bool) {
 	path, ok := reference(v)
 	if !ok {
+		if found, ok := compute(v, r.Payload); ok {
+			return found, found != nil
+		}
 		return v, true
 	}
 	return r.Lookup(path)

@@ -323,7 +323,7 @@ func (r *stateReader) value() signal.Value {
 }
 
 func (r *stateReader) catalog() *Catalog {
-	c := new(Catalog)
+	var all []Declaration
 	for range r.array() {
 		if n := r.array(); r.err == nil && n != 2 {
 			r.fail("a declaration of %d fields", n)
@@ -334,15 +334,13 @@ func (r *stateReader) catalog() *Catalog {
 			break
 		}
 		d, err := CompileDeclaration(word, v)
-		if err == nil {
-			c, err = c.With(d)
-		}
 		if err != nil {
 			r.fail("%w", err)
 			break
 		}
+		all = append(all, d)
 	}
-	return c
+	return restoreCatalog(all)
 }
 
 func (r *stateReader) definitions() []*Definition {

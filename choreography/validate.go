@@ -8,49 +8,326 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// definition judges one definition.
-func (v *validator) definition(p *path, d signal.Value) {
+// declaration judges one declaration of a file.
+func (v *validator) declaration(it *item) {
+	p, d := it.p, it.value
 	if d.Kind() != signal.KindObject {
 		v.errorf(p, "a definition must be an object, not %s", article(d.Kind()))
 		return
 	}
+	switch it.word {
+	case wordSequence:
+		v.sequence(p, d)
+	case wordEasing:
+		v.easingDeclaration(p, d)
+	case wordBinding:
+		v.binding(p, d)
+	default:
+		v.definition(p, d)
+	}
+}
+
+// definition judges one choreography.
+func (v *validator) definition(p *path, d signal.Value) {
 	refs := references{}
+	extends, derived := d.Get("extends")
 	if on, ok := d.Get("on"); ok {
-		refs.on, refs.known = on.Text()
-		if !refs.known {
+		text, isText := on.Text()
+		if !isText {
 			v.errorf(p.at("on"), "on must be a string, the signal type to answer to, not %s", article(on.Kind()))
 		}
-		refs.fields, refs.known = signal.PayloadFields(refs.on)
+		refs = referencesOf(text)
+	} else if derived {
+		refs = referencesOf(v.onOf(firstText(d, "extends")))
 	} else {
 		v.errorf(p, `"on" is missing: the signal type to answer to`)
 	}
 	steps, ok := d.Get("steps")
-	if !ok {
+	if !ok && !derived {
 		v.errorf(p, `"steps" is missing`)
 	}
 	for name, value := range d.Members() {
+		at := p.at(name)
 		switch name {
 		case "on", "steps":
 		case "id":
-			if value.Kind() != signal.KindString {
-				v.errorf(p.at(name), "id must be a string, not %s", article(value.Kind()))
+			v.id(at, value)
+		case "extends":
+			v.extends(at, extends, d)
+		case "before", "after":
+			if !derived {
+				v.add(Error, at, true, "%s is only for a choreography that extends another", name)
 			}
+			v.steps(at, value, refs, true)
 		case "when":
-			v.when(p.at(name), value, refs)
+			v.when(at, value, refs)
 		case "guard":
-			v.guard(p.at(name), value, refs)
+			v.guard(at, value, refs)
 		case "interrupts":
 			if value.Kind() != signal.KindBool {
-				v.errorf(p.at(name), "interrupts must be true or false, not %s", article(value.Kind()))
+				v.errorf(at, "interrupts must be true or false, not %s", article(value.Kind()))
 			}
 		default:
-			v.add(Error, p.at(name), true, "unknown field %s: a definition has on, id, when, interrupts, guard and steps", quoted(name))
+			if name == "easings" && v.isWritten {
+				break
+			}
+			v.add(Error, at, true, "unknown field %s: a choreography has id, on, when, interrupts, guard and steps, or extends, before and after", quoted(name))
 		}
 	}
 	// One that only interrupts needs no steps.
 	if interrupts, _ := d.Get("interrupts"); ok && !(truthy(interrupts) && isEmptyArray(steps)) {
 		v.steps(p.at("steps"), steps, refs, true)
 	}
+}
+
+// id judges what others know a declaration by.
+func (v *validator) id(p *path, value signal.Value) {
+	id, ok := value.Text()
+	if !ok {
+		v.errorf(p, "id must be a string, not %s", article(value.Kind()))
+		return
+	}
+	if id == "" {
+		v.warnf(p, "an empty id names nothing")
+	} else if err := checkName("id", id); err != nil {
+		v.errorf(p, "%v", err)
+	} else if strings.HasPrefix(id, bindingPrefix) {
+		v.errorf(p, "an id must not begin with %s", bindingPrefix)
+	}
+}
+
+func (v *validator) extends(p *path, extends, d signal.Value) {
+	id, ok := extends.Text()
+	switch {
+	case !ok:
+		v.errorf(p, "extends must be the id of a choreography, not %s", article(extends.Kind()))
+	case id == firstText(d, "id"):
+		v.errorf(p, "the choreography extends itself")
+	case v.items[key(wordChoreography, id)] == nil && v.catalog.definition(id) == nil:
+		v.errorf(p, "there is no choreography %s", quoted(id))
+	}
+}
+
+// onOf returns the signal type that a choreography of the file or in force
+// answers to, "" if that is not known.
+func (v *validator) onOf(id string) string {
+	for range MaxNesting { // it may lead in a circle
+		it := v.items[key(wordChoreography, id)]
+		if it == nil {
+			break
+		}
+		if on := firstText(it.value, "on"); on != "" {
+			return on
+		}
+		id = firstText(it.value, "extends")
+	}
+	if d := v.catalog.definition(id); d != nil {
+		return d.on
+	}
+	return ""
+}
+
+// sequence judges a named sequence.
+func (v *validator) sequence(p *path, d signal.Value) {
+	name, _ := d.Get("sequence")
+	text, _ := name.Text()
+	if err := checkName("sequence", text); err != nil {
+		v.errorf(p.at("sequence"), "%v", err)
+	}
+	v.scope = placeholders{sequence: true}
+	defer func() { v.scope = placeholders{} }()
+	if params, ok := d.Get("params"); ok {
+		list, err := parameters(params)
+		if err != nil {
+			v.errorf(p.at("params"), "%v", err)
+		}
+		for _, param := range list {
+			v.scope.params = append(v.scope.params, param.name)
+		}
+	}
+	for name := range d.Members() {
+		if name != "sequence" && name != "params" && name != "steps" {
+			v.add(Error, p.at(name), true, "unknown field %s: a sequence has sequence, params and steps", quoted(name))
+		}
+	}
+	steps, ok := d.Get("steps")
+	if !ok {
+		v.errorf(p, `"steps" is missing`)
+		return
+	}
+	v.steps(p.at("steps"), steps, references{}, false)
+}
+
+// easingDeclaration judges a named easing.
+func (v *validator) easingDeclaration(p *path, d signal.Value) {
+	name, _ := d.Get("easing")
+	text, _ := name.Text()
+	if err := checkEasingName(text); err != nil {
+		v.errorf(p.at("easing"), "%v", err)
+	}
+	curve, _ := d.Get("curve")
+	if text, ok := curve.Text(); !ok {
+		v.errorf(p.at("curve"), "curve must be a string, not %s", article(curve.Kind()))
+	} else if _, err := ParseCurve(text); err != nil {
+		v.errorf(p.at("curve"), "%v", err)
+	}
+	for name := range d.Members() {
+		if name != "easing" && name != "curve" {
+			v.add(Error, p.at(name), true, "unknown field %s: an easing has easing and curve", quoted(name))
+		}
+	}
+}
+
+// binding judges a binding.
+func (v *validator) binding(p *path, d signal.Value) {
+	before := v.refused
+	refs := referencesOf(firstText(d, "sourceType", "on"))
+	source, hasSource := d.Get("sourceChoreographyId")
+	id, _ := source.Text()
+	if hasSource && refs.on == "" {
+		refs = referencesOf(v.onOf(id))
+	}
+	property := firstText(d, "property")
+	numeric := boundProperties[property]
+	_, hasField := d.Get("sourceField")
+	for name, value := range d.Members() {
+		at := p.at(name)
+		switch name {
+		case "binding", "id":
+			v.id(at, value)
+		case "targetEntityId", "entity", "property", "sourceType", "on":
+			if value.Kind() != signal.KindString {
+				v.errorf(at, "%s must be a string, not %s", name, article(value.Kind()))
+			}
+		case "sourceChoreographyId":
+			if v.items[key(wordChoreography, id)] == nil && v.catalog.definition(id) == nil {
+				v.errorf(at, "there is no choreography %s", quoted(id))
+			}
+		case "sourceField":
+			if field, ok := value.Text(); !ok {
+				v.errorf(at, "sourceField must be a string, not %s", article(value.Kind()))
+			} else {
+				v.way(at, false, field, refs)
+			}
+		case "when":
+			v.when(at, value, refs)
+		case "mapping":
+			v.mapping(at, value)
+			if !numeric {
+				v.add(Warning, at, true, "mapping is ignored: %s takes no number", property)
+			}
+		case "action":
+			if value.Kind() != signal.KindObject {
+				v.errorf(at, "action must be an object, not %s", article(value.Kind()))
+			}
+		case "transition":
+			v.transition(at, value)
+			switch {
+			case !numeric:
+				v.add(Warning, at, true, "transition is ignored: %s takes no number", property)
+			case hasField:
+				v.add(Warning, at, true, "transition is ignored beside sourceField, which gives the value at once")
+			}
+		default:
+			v.add(Error, at, true, "unknown field %s: a binding has id, targetEntityId, property, sourceType, sourceChoreographyId, when, mapping, action, sourceField and transition", quoted(name))
+		}
+	}
+	if before || !v.refused {
+		if _, err := compileBinding(d); err != nil {
+			v.errorf(p, "%s", strings.TrimPrefix(err.Error(), ErrDefinition.Error()+": "))
+		}
+	}
+}
+
+// mappings lists the functions of a mapping.
+var mappings = [...]string{"lerp", "clamp", "step", "smoothstep"}
+
+func (v *validator) mapping(p *path, m signal.Value) {
+	if err := checkMapping(m); err != nil {
+		v.errorf(p, "%v", err)
+	}
+	for name, value := range m.Members() {
+		switch name {
+		case "inputRange", "outputRange":
+		case "fn":
+			if fn, _ := value.Text(); !slices.Contains(mappings[:], fn) {
+				v.errorf(p.at(name), "fn must be one of %s, not %s", strings.Join(mappings[:], ", "), shown(value))
+			}
+		default:
+			v.add(Error, p.at(name), true, "unknown field %s: a mapping has fn, inputRange and outputRange", quoted(name))
+		}
+	}
+	if from, to, ok := span(get(m, "inputRange")); ok && from == to {
+		v.warnf(p.at("inputRange"), "a range of no width: every value becomes the first of outputRange")
+	}
+}
+
+func get(v signal.Value, name string) signal.Value {
+	member, _ := v.Get(name)
+	return member
+}
+
+func (v *validator) transition(p *path, t signal.Value) {
+	if t.Kind() != signal.KindObject {
+		v.errorf(p, "transition must be an object, not %s", article(t.Kind()))
+		return
+	}
+	if _, err := compileTransition(t); err != nil {
+		v.errorf(p, "%v", err)
+	}
+	for name, value := range t.Members() {
+		switch name {
+		case "targetValue", "durationMs":
+		case "easing":
+			v.easing(p.at(name), value)
+		case "revert":
+			if value.Kind() != signal.KindBool {
+				v.errorf(p.at(name), "revert must be true or false, not %s", article(value.Kind()))
+			}
+		case "revertDelayMs":
+			if !truthy(get(t, "revert")) {
+				v.add(Warning, p.at(name), true, "revertDelayMs is ignored without revert")
+			}
+		default:
+			v.add(Error, p.at(name), true, "unknown field %s: a transition has targetValue, durationMs, easing, revert and revertDelayMs", quoted(name))
+		}
+	}
+}
+
+// placeholders is what strings may stand for where a step is written.
+type placeholders struct {
+	sequence bool // param.NAME, of these:
+	params   []string
+	each     bool // each.item and each.index
+}
+
+// placeholder judges a string that may stand for an argument or an item, and
+// reports whether it does. It does not where there is none.
+func (v *validator) placeholder(p *path, atName bool, text string) bool {
+	if name, ok := strings.CutPrefix(text, paramPrefix); ok && isParamName(name) {
+		switch {
+		case !v.scope.sequence:
+			if !v.isWritten {
+				v.add(Warning, p, atName, "%s stands for an argument only inside a sequence", text)
+			}
+			return false
+		case !slices.Contains(v.scope.params, name):
+			v.add(Error, p, atName, "the sequence has no parameter %s: list it in params", quoted(name))
+		}
+		return true
+	}
+	if text == eachItem || text == eachIndex {
+		if !v.scope.each && !v.isWritten {
+			v.add(Warning, p, atName, "%s stands for an item only inside a stagger with each", text)
+		}
+		return v.scope.each
+	}
+	return false
+}
+
+func (v *validator) standsFor(p *path, value signal.Value) bool {
+	text, ok := value.Text()
+	return ok && v.placeholder(p, false, text)
 }
 
 func isEmptyArray(v signal.Value) bool { return v.Kind() == signal.KindArray && v.Len() == 0 }
@@ -90,6 +367,12 @@ func (v *validator) step(p *path, step signal.Value, refs references, top bool) 
 		v.errorf(p.at("action"), "onInterrupt must be a step of the definition itself, not inside another step")
 	case action == "parallel", action == "onArrive", action == "onInterrupt":
 		v.structure(p, action, step, refs)
+	case action == "include":
+		v.include(p, step, refs)
+	case action == "repeat":
+		v.repeat(p, step, refs)
+	case action == "stagger":
+		v.stagger(p, step, refs)
 	case action == "wait":
 		v.wait(p, step, refs)
 	default:
@@ -111,6 +394,112 @@ func (v *validator) structure(p *path, action string, step signal.Value, refs re
 	v.stepWhen(p, step, refs)
 	if ok {
 		v.steps(p.at("steps"), steps, refs, false)
+	}
+}
+
+// include judges a step that stands for a sequence.
+func (v *validator) include(p *path, step signal.Value, refs references) {
+	name, ok := step.Get("sequence")
+	text, isText := name.Text()
+	v.only(p, step, "include", "sequence", "with", "when")
+	v.stepWhen(p, step, refs)
+	with, given := step.Get("with")
+	for name, value := range with.Members() {
+		v.param(p.at("with").at(name), value, refs, true)
+	}
+	switch {
+	case !ok:
+		v.errorf(p, `"sequence" is missing in include: the name of the sequence`)
+		return
+	case !isText:
+		v.errorf(p.at("sequence"), "sequence must be a string, not %s", article(name.Kind()))
+		return
+	}
+	s := v.catalog.sequence(text)
+	if it := v.items[key(wordSequence, text)]; it != nil {
+		if s = it.sequence; s == nil {
+			return // what is wrong with it is told where it is declared
+		}
+	}
+	if s == nil {
+		v.errorf(p.at("sequence"), "there is no sequence %s", quoted(text))
+		return
+	}
+	if _, err := s.arguments(with); err != nil {
+		if given {
+			p = p.at("with")
+		}
+		v.errorf(p, "%v", err)
+	}
+}
+
+// repeat judges a step that does its steps several times.
+func (v *validator) repeat(p *path, step signal.Value, refs references) {
+	v.only(p, step, "repeat", "times", "steps", "when")
+	v.stepWhen(p, step, refs)
+	times, ok := step.Get("times")
+	switch n, whole := wholeNumber(times); {
+	case !ok:
+		v.errorf(p, `"times" is missing in repeat`)
+	case v.standsFor(p.at("times"), times):
+	case !whole || n < 0:
+		v.errorf(p.at("times"), "times must be a whole number from 0, not %s", shown(times))
+	case n == 0:
+		v.warnf(p.at("times"), "repeated 0 times, the steps do nothing")
+	}
+	v.inner(p, step, "repeat", refs)
+}
+
+// stagger judges a step that does its steps side by side, one a little later
+// than the other.
+func (v *validator) stagger(p *path, step signal.Value, refs references) {
+	v.only(p, step, "stagger", "every", "each", "steps", "when")
+	v.stepWhen(p, step, refs)
+	if every, ok := step.Get("every"); ok {
+		v.milliseconds(p.at("every"), "every", every, "has all begin at once")
+	} else {
+		v.errorf(p, `"every" is missing in stagger: the milliseconds between two beginnings`)
+	}
+	items, ok := step.Get("each")
+	if !ok {
+		v.inner(p, step, "stagger", refs)
+		return
+	}
+	switch at := p.at("each"); {
+	case v.standsFor(at, items):
+	case items.Kind() != signal.KindArray:
+		v.errorf(at, "each must be an array of items, not %s", article(items.Kind()))
+	default:
+		if isEmptyArray(items) {
+			v.warnf(at, "there are no items")
+		}
+		i := 0
+		for e := range items.Elements() {
+			v.param(at.element(i), e, refs, true)
+			i++
+		}
+	}
+	outer := v.scope.each
+	v.scope.each = true
+	v.inner(p, step, "stagger", refs)
+	v.scope.each = outer
+}
+
+// inner judges the steps of a step that must have some.
+func (v *validator) inner(p *path, step signal.Value, action string, refs references) {
+	if steps, ok := step.Get("steps"); ok {
+		v.steps(p.at("steps"), steps, refs, false)
+	} else {
+		v.errorf(p, `"steps" is missing in %s`, action)
+	}
+}
+
+// only warns of what has no meaning in a step.
+func (v *validator) only(p *path, step signal.Value, action string, known ...string) {
+	for name := range step.Members() {
+		if name != "action" && !slices.Contains(known, name) {
+			v.add(Warning, p.at(name), true, "%s is ignored in %s", quoted(name), action)
+		}
 	}
 }
 
@@ -168,6 +557,7 @@ func (v *validator) action(p *path, action string, step signal.Value, refs refer
 func (v *validator) milliseconds(p *path, name string, value signal.Value, zero string) {
 	ms, ok := value.Float64()
 	switch {
+	case v.standsFor(p, value):
 	case ok && ms < 0:
 		v.errorf(p, "%s must not be negative", name)
 	case ok && nanos(value) == 0 && zero != "":
@@ -191,11 +581,22 @@ func (v *validator) easing(p *path, value signal.Value) {
 		return
 	}
 	if _, ref := reference(value); ref {
-		v.errorf(p, "easing cannot be taken from the signal: write one of %s", strings.Join(easingNames[:], ", "))
+		v.errorf(p, "easing cannot be taken from the signal: write one of %s", builtInCurves)
 		return
 	}
-	if _, ok := easingNamed(name); !ok {
-		v.errorf(p, "unknown easing %s: it is one of %s", quoted(name), strings.Join(easingNames[:], ", "))
+	if v.placeholder(p, false, name) || v.items[key(wordEasing, name)] != nil || v.catalog.easing(name) != nil {
+		return
+	}
+	switch k, ok := curveNamed(name); {
+	case ok && k >= curveBindingInOut && k <= curveBindingArc:
+		v.errorf(p, "%s is not for steps", quoted(name))
+	case ok:
+	case strings.Contains(name, "("):
+		if _, err := ParseCurve(name); err != nil {
+			v.errorf(p, "%v", err)
+		}
+	default:
+		v.errorf(p, "unknown easing %s: it is one of %s, or a curve such as spring(1, 100, 10)", quoted(name), builtInCurves)
 	}
 }
 
@@ -204,6 +605,9 @@ func (v *validator) entity(p *path, name string, value signal.Value, refs refere
 	case signal.KindNull:
 		return
 	case signal.KindString:
+		if v.standsFor(p, value) {
+			return
+		}
 	default:
 		v.errorf(p, "%s must be a string, not %s", name, article(value.Kind()))
 		return
@@ -218,7 +622,9 @@ func (v *validator) param(p *path, value signal.Value, refs references, direct b
 	switch value.Kind() {
 	case signal.KindString:
 		if direct {
-			v.reference(p, value, refs)
+			if !v.standsFor(p, value) {
+				v.reference(p, value, refs)
+			}
 		} else if _, ref := reference(value); ref {
 			v.warnf(p, "a reference inside an object or array is not resolved")
 		}
@@ -230,6 +636,9 @@ func (v *validator) param(p *path, value signal.Value, refs references, direct b
 		}
 	case signal.KindObject:
 		for name, e := range value.Members() {
+			if direct && (name == computedNumber || name == computedText) {
+				v.add(Error, p.at(name), true, "%s is reserved", name)
+			}
 			v.param(p.at(name), e, refs, false)
 		}
 	default:
@@ -241,6 +650,11 @@ type references struct {
 	on     string
 	fields []signal.Field
 	known  bool // the type's payload has exactly these fields
+}
+
+func referencesOf(on string) references {
+	fields, known := signal.PayloadFields(on)
+	return references{on, fields, known}
 }
 
 // unreachable lists the envelope's fields that a reference does not reach.
@@ -333,7 +747,10 @@ func (v *validator) conjunction(p *path, c signal.Value, refs references) {
 	for way, op := range c.Members() {
 		at := p.at(way)
 		if asked, ok := strings.CutPrefix(way, stagePrefix); ok {
-			v.stagePath(at, asked, refs)
+			placeholder, _, cut := cutPlaceholder(asked)
+			if !cut || !v.placeholder(at, true, placeholder) {
+				v.stagePath(at, asked, refs)
+			}
 		} else {
 			v.way(at, true, strings.TrimPrefix(way, refPrefix), refs)
 		}
@@ -351,6 +768,9 @@ func (v *validator) operator(p *path, op signal.Value) {
 	}
 	for name, operand := range op.Members() {
 		at := p.at(name)
+		if name != "not" && v.standsFor(at, operand) {
+			continue
+		}
 		switch name {
 		case "equals":
 			if k := operand.Kind(); k == signal.KindArray || k == signal.KindObject {

@@ -11,7 +11,8 @@ import (
 // clause is a compiled "when": any of its conjunctions must hold. The zero
 // value always holds.
 type clause struct {
-	any []conjunction
+	any  []conjunction
+	also *clause // must hold too; a binding has its choreography's condition beside its own
 }
 
 // conjunction holds when all of its tests do.
@@ -116,7 +117,7 @@ func compileClause(v signal.Value) clause {
 			}
 			alternatives = append(alternatives, c)
 		}
-		return clause{alternatives}
+		return clause{any: alternatives}
 	default:
 	}
 	return clause{}
@@ -182,6 +183,9 @@ func (t *test) operators(op signal.Value) {
 
 // matches reports whether the condition holds.
 func (c clause) matches(f *facts) bool {
+	if c.also != nil && !c.also.matches(f) {
+		return false
+	}
 	if len(c.any) == 0 {
 		return true
 	}
