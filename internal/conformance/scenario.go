@@ -4,12 +4,13 @@
 // A scenario is a JSON object; a file holds one or an array of them:
 //
 //	{ "id", "name", "tags", "notes"?, "quantised"?,
-//	  "definitions": [ choreography definition ],
+//	  "definitions": [ declaration ],
 //	  "script":      [ {"signal": envelope} | {"advance": ms} ],
 //	  "expected"?:   [ command ] }
 //
-// It is run on an empty scheduler at time 0 with the definitions in the order
-// given. A signal is handed over at the present time, whatever its timestamp
+// A declaration is a choreography, or a sequence, an easing or a binding, told
+// apart by their members as [choreography.WordFor] does. The scenario is run on
+// an empty scheduler at time 0 with the declarations in the order given. A signal is handed over at the present time, whatever its timestamp
 // says; an advance moves time on and runs up to and including the new instant.
 // Performances are called p1, p2, … by their first appearance in the stream.
 package conformance
@@ -40,7 +41,7 @@ type Scenario struct {
 	Name        string
 	Tags        []string
 	Notes       string
-	Definitions []*choreography.Definition
+	Definitions []choreography.Declaration
 	Script      []Step
 	Expected    []choreography.Command
 	// Judged says that the file has an "expected", be it empty.
@@ -117,12 +118,16 @@ func parseOne(raw json.RawMessage) (*Scenario, error) {
 		return nil, errors.New("no script")
 	}
 	s := &Scenario{ID: j.ID, Name: j.Name, Tags: j.Tags, Notes: j.Notes}
+	inForce := new(choreography.Catalog)
 	for i, raw := range j.Definitions {
 		v, err := signal.ParseValue(raw)
 		if err != nil {
 			return nil, fmt.Errorf("definition %d: %w", i+1, err)
 		}
-		d, err := choreography.Compile(v)
+		d, err := choreography.CompileDeclaration(choreography.WordFor(v), v)
+		if err == nil {
+			inForce, err = inForce.With(d)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("definition %d: %w", i+1, err)
 		}
@@ -162,7 +167,9 @@ func Run(s *Scenario) []choreography.Command {
 	scheduler := choreography.NewScheduler()
 	scheduler.SetSink(&sink)
 	for _, d := range s.Definitions {
-		scheduler.Define(d)
+		if err := scheduler.Define(d); err != nil {
+			panic("conformance: " + err.Error()) // Parse has tried it
+		}
 	}
 	seq := uint64(0)
 	for _, step := range s.Script {
