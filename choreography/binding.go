@@ -72,7 +72,7 @@ func compileBinding(v signal.Value) (*Binding, error) {
 	b.action, _ = v.Get("action")
 	b.when, _ = v.Get("when")
 	b.mapping, _ = v.Get("mapping")
-	if err := checkName("binding", b.id); err != nil {
+	if err := checkName("the id of the binding", b.id); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	refuse := func(format string, args ...any) error {

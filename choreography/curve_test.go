@@ -13,10 +13,7 @@ import (
 )
 
 // curve reads a curve that must be one.
-func curve(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, text string) choreography.Curve {
+func curve(t rapid.TB, text string) choreography.Curve {
 	t.Helper()
 	c, err := choreography.ParseCurve(text)
 	if err != nil {

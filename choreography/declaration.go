@@ -98,17 +98,18 @@ func WordFor(v signal.Value) string {
 const maxName = 200
 
 // checkName refuses what cannot name a thing: nothing, what is very long, and
-// what would be read as something else where the name stands.
-func checkName(word, name string) error {
+// what would be read as something else where the name stands. What says which
+// name it is.
+func checkName(what, name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("the name of the %s is missing", word)
+		return fmt.Errorf("%s is missing", what)
 	case len(name) > maxName:
-		return fmt.Errorf("the name of the %s is longer than %d bytes", word, maxName)
+		return fmt.Errorf("%s is longer than %d bytes", what, maxName)
 	}
 	for _, prefix := range [...]string{refPrefix, paramPrefix, eachPrefix, "binding."} {
 		if strings.HasPrefix(name, prefix) {
-			return fmt.Errorf("the name of the %s must not begin with %s", word, prefix)
+			return fmt.Errorf("%s must not begin with %s", what, prefix)
 		}
 	}
 	return nil

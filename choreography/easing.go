@@ -77,7 +77,7 @@ func compileEasing(v signal.Value) (*Easing, error) {
 // checkEasingName refuses a name that could not be used: it would be taken for
 // a curve, or for a reference.
 func checkEasingName(name string) error {
-	if err := checkName("easing", name); err != nil {
+	if err := checkName("the name of the easing", name); err != nil {
 		return err
 	}
 	if _, err := ParseCurve(name); err == nil {

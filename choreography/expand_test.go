@@ -87,10 +87,7 @@ func tellSteps(out *strings.Builder, steps signal.Value, indent string) {
 }
 
 // parsed reads declarations that must be clean of errors.
-func parsed(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, texts ...string) []choreography.Declaration {
+func parsed(t rapid.TB, texts ...string) []choreography.Declaration {
 	t.Helper()
 	ds, diagnostics := choreography.Parse("test.json", []byte("["+strings.Join(texts, ",\n")+"]"))
 	if err := diagnostics.Err(); err != nil {
@@ -100,10 +97,7 @@ func parsed(t interface {
 }
 
 // lastBound brings declarations into force and returns what the last performs.
-func lastBound(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, ds []choreography.Declaration) *choreography.Definition {
+func lastBound(t rapid.TB, ds []choreography.Declaration) *choreography.Definition {
 	t.Helper()
 	c := new(choreography.Catalog)
 	var bound []*choreography.Definition
@@ -318,10 +312,7 @@ func TestBindingIsEarly(t *testing.T) {
 }
 
 // catalog brings declarations into force.
-func catalog(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, ds []choreography.Declaration) *choreography.Catalog {
+func catalog(t rapid.TB, ds []choreography.Declaration) *choreography.Catalog {
 	t.Helper()
 	c := new(choreography.Catalog)
 	for _, d := range ds {

@@ -59,7 +59,10 @@ func ParseWith(c *Catalog, file string, json []byte) ([]Declaration, Diagnostics
 	}
 	var declarations []Declaration
 	if !v.refused {
-		declarations = v.inForce(v.ordered(items))
+		items = v.ordered(items)
+	}
+	if !v.refused {
+		declarations = v.inForce(items)
 	}
 	if v.refused {
 		declarations = nil

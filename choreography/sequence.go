@@ -31,7 +31,7 @@ func compileSequence(v signal.Value) (*Sequence, error) {
 	s := &Sequence{value: slices.Clone(v)}
 	name, _ := s.value.Get("sequence")
 	s.name, _ = name.Text()
-	if err := checkName("sequence", s.name); err != nil {
+	if err := checkName("the name of the sequence", s.name); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	if params, ok := s.value.Get("params"); ok {

@@ -132,6 +132,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"on":"x","when":{"signal.a":{"matches":"\\u00e9"}},"steps":[{"action":"move","to":"signal.b","duration":5}]}`))
 	f.Add([]byte(`{"on":"x","id":"i","guard":{"entity":["a","signal.b"],"policy":"preempt"},"steps":[{"action":"onArrive","when":{"stage:signal.a.b":{"exists":false}},"steps":[{"action":"wait","duration":5}]}]}`))
 	f.Add([]byte(`[{"on":"error","interrupts":true,"steps":[{"action":"parallel","steps":[{"action":"onInterrupt"}]}]}]`))
+	f.Add([]byte(`[{"sequence":"s","params":{"a":1},"steps":[{"action":"repeat","times":"param.a","steps":[{"action":"wait","duration":"param.a"}]}]},
+		{"id":"i","on":"x","steps":[{"action":"stagger","every":5,"each":["a"],"steps":[{"action":"include","sequence":"s","with":{"a":2},"when":{"stage:each.item.x":{"equals":"each.index"}}}]}]},
+		{"extends":"i","after":[{"action":"move","duration":5,"easing":"e"}],"guard":{"entity":"a"}},{"easing":"e","curve":"spring(1,100,10)"}]`))
+	f.Add([]byte(`[{"id":"b","entity":"e","property":"scale","on":"x","mapping":{"fn":"step","inputRange":[0,1],"outputRange":[2,3]}},
+		{"id":"c","entity":"e","property":"scale","on":"x","transition":{"targetValue":1,"durationMs":5,"easing":"arc","revert":true,"revertDelayMs":3}}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		definitions, diagnostics := choreography.Parse("f", text)
 		if diagnostics.Err() != nil && definitions != nil {
@@ -143,17 +148,19 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%v is outside of the text", d)
 			}
 		}
+		s := choreography.NewScheduler()
 		for _, d := range definitions {
-			s := choreography.NewScheduler()
-			if err := s.Define(d); err != nil {
-				t.Fatal(err)
+			define(t, s, d)
+		}
+		seq := uint64(0)
+		for d := range s.Registry().All() {
+			if seq++; seq > 20 {
+				break // what performs is not what is fuzzed
 			}
-			def, ok := d.(*choreography.Definition)
-			if !ok {
-				continue
-			}
-			s.Signal(1, &signal.Signal{Type: def.On()})
+			s.Signal(seq, &signal.Signal{Type: d.On()})
 			s.Advance(0)
+		}
+		if definitions != nil {
 			soundIfTaken(t, s.AppendState(nil))
 		}
 		v, err := signal.ParseValue(text)

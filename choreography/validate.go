@@ -89,7 +89,7 @@ func (v *validator) id(p *path, value signal.Value) {
 	}
 	if id == "" {
 		v.warnf(p, "an empty id names nothing")
-	} else if err := checkName("id", id); err != nil {
+	} else if err := checkName("the id", id); err != nil {
 		v.errorf(p, "%v", err)
 	} else if strings.HasPrefix(id, bindingPrefix) {
 		v.errorf(p, "an id must not begin with %s", bindingPrefix)
@@ -131,7 +131,7 @@ func (v *validator) onOf(id string) string {
 func (v *validator) sequence(p *path, d signal.Value) {
 	name, _ := d.Get("sequence")
 	text, _ := name.Text()
-	if err := checkName("sequence", text); err != nil {
+	if err := checkName("the name of the sequence", text); err != nil {
 		v.errorf(p.at("sequence"), "%v", err)
 	}
 	v.scope = placeholders{sequence: true}
@@ -181,6 +181,8 @@ func (v *validator) easingDeclaration(p *path, d signal.Value) {
 // binding judges a binding.
 func (v *validator) binding(p *path, d signal.Value) {
 	before := v.refused
+	v.refused = false
+	defer func() { v.refused = v.refused || before }()
 	refs := referencesOf(firstText(d, "sourceType", "on"))
 	source, hasSource := d.Get("sourceChoreographyId")
 	id, _ := source.Text()
@@ -232,7 +234,7 @@ func (v *validator) binding(p *path, d signal.Value) {
 			v.add(Error, at, true, "unknown field %s: a binding has id, targetEntityId, property, sourceType, sourceChoreographyId, when, mapping, action, sourceField and transition", quoted(name))
 		}
 	}
-	if before || !v.refused {
+	if !v.refused { // it says only the first thing that is wrong, and not where
 		if _, err := compileBinding(d); err != nil {
 			v.errorf(p, "%s", strings.TrimPrefix(err.Error(), ErrDefinition.Error()+": "))
 		}
