@@ -263,23 +263,26 @@ func (c Curve) At(t float64) float64 {
 	case curveBindingArc:
 		// The nearer end, so that it is 0 at both.
 		return exact.Sin(float64(math.Pi * min(t, 1-t)))
+	case curveBezier, curveSteps, curveSpring:
+		return c.data(t)
+	default:
+		return t
 	}
+}
+
+// data is a curve that is given by numbers.
+func (c Curve) data(t float64) float64 {
 	switch {
 	case t >= 1:
 		return 1
-	case t <= 0 && c.kind != curveSteps:
+	case c.kind == curveSteps:
+		return c.steps(max(t, 0))
+	case t <= 0:
 		return 0
-	}
-	t = max(t, 0)
-	switch c.kind {
-	case curveBezier:
+	case c.kind == curveBezier:
 		return c.bezier(t)
-	case curveSteps:
-		return c.steps(t)
-	case curveSpring:
-		return 1 - swing(c.dampingRatio(), float64(c.d*t))
 	default:
-		return t
+		return 1 - swing(c.dampingRatio(), float64(c.d*t))
 	}
 }
 

@@ -292,7 +292,7 @@ func (x *expansion) together(dst []byte, step signal.Value, sc *scope, w where, 
 		count++
 	}
 	dst = msgp.AppendMapHeader(dst, count)
-	dst = appendMember(dst, "action", "onArrive")
+	dst = appendAction(dst, "onArrive")
 	if guarded {
 		dst = x.when(msgp.AppendString(dst, "when"), when, sc)
 	}
@@ -307,8 +307,8 @@ func (x *expansion) together(dst []byte, step signal.Value, sc *scope, w where, 
 	return dst, 1
 }
 
-func appendMember(dst []byte, name, text string) []byte {
-	return msgp.AppendString(msgp.AppendString(dst, name), text)
+func appendAction(dst []byte, action string) []byte {
+	return msgp.AppendString(msgp.AppendString(dst, "action"), action)
 }
 
 func (x *expansion) include(dst []byte, step signal.Value, sc *scope, w where) ([]byte, int) {
@@ -433,7 +433,7 @@ func (x *expansion) stagger(dst []byte, step signal.Value, sc *scope) ([]byte, i
 		count++
 	}
 	dst = msgp.AppendMapHeader(dst, count)
-	dst = appendMember(dst, "action", "parallel")
+	dst = appendAction(dst, "parallel")
 	if guarded {
 		dst = x.when(msgp.AppendString(dst, "when"), when, sc)
 	}
@@ -482,7 +482,7 @@ func (x *expansion) later(dst []byte, every signal.Value, i int64, write func(ds
 		return write(dst, inParallel)
 	}
 	wait := msgp.AppendMapHeader(nil, 2)
-	wait = appendMember(wait, "action", "wait")
+	wait = appendAction(wait, "wait")
 	wait = pause.Append(msgp.AppendString(wait, "duration"))
 	return x.held(dst, wait, func(dst []byte) ([]byte, int) { return write(dst, inSequence) })
 }
@@ -492,7 +492,7 @@ func (x *expansion) later(dst []byte, every signal.Value, i int64, write func(ds
 func (x *expansion) held(dst, first []byte, write func(dst []byte) ([]byte, int)) ([]byte, int) {
 	at := len(dst)
 	dst = msgp.AppendMapHeader(dst, 2)
-	dst = appendMember(dst, "action", "onArrive")
+	dst = appendAction(dst, "onArrive")
 	n := 0
 	dst = list(msgp.AppendString(dst, "steps"), func(dst []byte) ([]byte, int) {
 		dst, n = write(append(dst, first...))

@@ -144,6 +144,7 @@ func (v *validator) ordered(items []*item) []*item {
 	var visit func(it *item)
 	visit = func(it *item) {
 		switch it.order {
+		case unordered:
 		case isOrdered:
 			return
 		case beingOrdered:
