@@ -251,7 +251,7 @@ func (c Curve) At(t float64) float64 {
 			return float64(float64(float64(4*t)*t) * t)
 		}
 		u := float64(-2*t) + 2
-		return 1 - float64(float64(u*u)*u)/2
+		return 1 - float64(float64(float64(u*u)*u)/2)
 	case curveArc:
 		return float64(float64(4*t) * (1 - t))
 	case curveBindingInOut:
@@ -259,7 +259,7 @@ func (c Curve) At(t float64) float64 {
 			return float64(float64(2*t) * t)
 		}
 		u := float64(-2*t) + 2
-		return 1 - float64(u*u)/2
+		return 1 - float64(float64(u*u)/2)
 	case curveBindingArc:
 		// The nearer end, so that it is 0 at both.
 		return exact.Sin(float64(math.Pi * min(t, 1-t)))
@@ -292,7 +292,7 @@ func (c Curve) data(t float64) float64 {
 func (c Curve) bezier(t float64) float64 {
 	low, high := 0.0, 1.0
 	for range 53 {
-		middle := (low + high) / 2
+		middle := float64((low + high) / 2)
 		if cubic(c.a, c.c, middle) < t {
 			low = middle
 		} else {
