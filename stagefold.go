@@ -43,6 +43,9 @@ func stageProjection(cfg stage.Config) projection.Projection {
 func (s stageState) Apply(e *eventlog.Entry) {
 	switch e.Kind {
 	case eventlog.KindSignal:
+		if !s.Impressed() {
+			return // the performances have decoded it, and told what it made
+		}
 		if sig, err := signal.Decode(e.Data); err == nil {
 			s.Signal(uint64(e.Seq), &sig)
 		}

@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/stage/scene"
@@ -20,7 +22,7 @@ type Frame struct {
 type Figure struct {
 	ID, Actor, Label string
 	Look             scene.Look
-	X, Y             float64 // the figure's foot... units of the scene
+	X, Y             float64 // the figure's foot, in units of the scene
 	Layer            int
 	Visible          bool
 	Opacity          float64 // 0 to 1
@@ -48,4 +50,83 @@ type Sound struct {
 	At     time.Duration
 	Sound  string
 	Entity string
+}
+
+// Frame returns what is seen at the present instant.
+func (s *Stage) Frame() *Frame {
+	f := &Frame{At: s.now, Scene: s.scene, Sounds: slices.Clone(s.sounds), Beams: s.frameBeams()}
+	f.Figures = make([]Figure, 0, s.count)
+	for e := s.first; e != nil; e = e.next {
+		f.Figures = append(f.Figures, s.figure(e))
+	}
+	slices.SortFunc(f.Figures, func(a, b Figure) int {
+		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Y, b.Y), cmp.Compare(a.ID, b.ID))
+	})
+	return f
+}
+
+// figure returns e as it is seen at the present instant.
+func (s *Stage) figure(e *entity) Figure {
+	at, now := e.position(s.now), s.now
+	f := Figure{
+		ID: e.id, Actor: e.actor, Label: e.shownLabel(), X: at.X, Y: at.Y,
+		Layer: s.layerOf(float64(e.layer)), Visible: e.visible, State: e.state,
+		Opacity: e.value(chOpacity, now), Scale: e.value(chScale, now), Rotation: e.value(chRotation, now),
+	}
+	_, f.Look = s.lookOf(e)
+	f.Tint, f.Strength = e.tinted(now)
+	f.Text, f.TextOpacity = e.text(now)
+	return f
+}
+
+// frameBeams returns the beams and the rays of impressions.
+func (s *Stage) frameBeams() []Beam {
+	type begun struct {
+		Beam
+		at time.Duration
+	}
+	var all []begun
+	for _, b := range s.beams {
+		all = append(all, begun{b.frame(s.now), b.began})
+	}
+	for e := s.first; e != nil; e = e.next {
+		if e.ray.lit(s.now) {
+			all = append(all, begun{e.ray.frame(e, s.now), e.ray.since})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b begun) int { return cmp.Compare(a.at, b.at) })
+	beams := make([]Beam, len(all))
+	for i := range all {
+		beams[i] = all[i].Beam
+	}
+	return beams
+}
+
+// Moving reports whether anything changes by itself after the present instant,
+// without a boundary of a performance.
+func (s *Stage) Moving() bool {
+	_, ok := s.Until()
+	return ok
+}
+
+// Until returns the instant from which on nothing changes by itself any more:
+// until the last act under way would complete, the last speech is gone and the
+// last impression has run out. It returns false when nothing is under way.
+func (s *Stage) Until() (time.Duration, bool) {
+	end := s.now
+	for a := s.firstAct; a != nil; a = a.next {
+		end = max(end, a.end())
+	}
+	for e := s.first; e != nil; e = e.next {
+		if e.words.speech && e.owner[chText] == nil && e.words.text != "" {
+			end = max(end, e.words.end())
+		}
+		if e.glow.color != "" {
+			end = max(end, later(e.glow.since, glowLasts))
+		}
+		if e.ray.to != "" {
+			end = max(end, later(e.ray.since, rayLasts))
+		}
+	}
+	return end, end > s.now
 }

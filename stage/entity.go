@@ -1,0 +1,306 @@
+package stage
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+// entity is one figure. Its values are those that no act is moving; where a
+// channel has an owner, the owner says what its value is.
+type entity struct {
+	id      string
+	def     *scene.Entity // as the scene places it; nil if the scene does not
+	index   int           // of def in the scene
+	actor   string
+	touched bool // something has happened to it; always, if it has no def
+
+	look     string // its own; "" is the def's, or the stranger's
+	label    string // its own, if labelled
+	labelled bool
+
+	home   string // the slot it occupies, or ""
+	homeAt scene.Point
+	cell   int32 // its home in the grid, or noCell
+
+	values  [numbers]float64
+	color   string // of the tint
+	layer   int
+	visible bool
+	state   string
+	words   words
+	owner   [channels]*claim
+	undo    []undo // by property
+
+	// Impressions, each replaced by the next.
+	glow glow
+	ray  ray
+
+	prev, next *entity
+	number     int // while a state is written
+}
+
+// noCell is the cell of an entity that has none.
+const noCell = -1
+
+// idle is the state of an entity that nobody said anything about.
+const idle = "idle"
+
+// fresh gives e the values it has when it comes onto the stage.
+func (e *entity) fresh() {
+	e.values = [numbers]float64{chX: e.homeAt.X, chY: e.homeAt.Y, chOpacity: 1, chScale: 1}
+	e.color, e.layer, e.visible, e.state = "", 0, true, idle
+	e.words, e.undo, e.glow, e.ray = words{}, nil, glow{}, ray{}
+	if d := e.def; d != nil {
+		e.values[chOpacity] = chOpacity.bound(d.Opacity)
+		e.values[chScale] = chScale.bound(d.Scale)
+		e.values[chRotation] = chRotation.bound(d.Rotation)
+		e.layer, e.visible = max(0, d.Layer), !d.Hidden
+		if d.State != "" {
+			e.state = d.State
+		}
+	}
+}
+
+// value returns the value of a channel of numbers.
+func (e *entity) value(ch channel, at time.Duration) float64 {
+	if o := e.owner[ch]; o != nil {
+		return o.value(ch, at)
+	}
+	return e.values[ch]
+}
+
+// position returns where e is.
+func (e *entity) position(at time.Duration) scene.Point {
+	if o := e.owner[chX]; o != nil && o == e.owner[chY] {
+		return o.point(at)
+	}
+	return scene.Point{X: e.value(chX, at), Y: e.value(chY, at)}
+}
+
+// tinted returns the color and strength of the tint, "" without strength.
+func (e *entity) tinted(at time.Duration) (color string, strength float64) {
+	color, strength = e.color, e.value(chTint, at)
+	if o := e.owner[chTint]; o != nil {
+		color = o.text
+	} else if s := e.glow.strength(at); s > strength {
+		color, strength = e.glow.color, s
+	}
+	if strength == 0 {
+		color = ""
+	}
+	return color, strength
+}
+
+// text returns the speech as far as it is typed, and its opacity.
+func (e *entity) text(at time.Duration) (string, float64) {
+	if o := e.owner[chText]; o != nil {
+		return prefix(o.text, o.typed(at)), 1
+	}
+	return e.words.at(at)
+}
+
+// shownLabel returns what stands below the figure.
+func (e *entity) shownLabel() string {
+	switch {
+	case e.labelled:
+		return e.label
+	case e.def != nil:
+		return e.def.Label
+	default:
+		return e.id
+	}
+}
+
+// lookOf returns the look of e and its name.
+func (s *Stage) lookOf(e *entity) (name string, look scene.Look) {
+	name = e.look
+	if name == "" && e.def != nil {
+		name = e.def.Look
+	}
+	if name != "" {
+		if look, ok := s.scene.Looks[name]; ok {
+			return name, look
+		}
+	}
+	if look, ok := s.scene.Looks[s.scene.Stranger]; ok {
+		if name == "" {
+			name = s.scene.Stranger
+		}
+		return name, look
+	}
+	return name, scene.Look{Figure: "person", Color: "#8aa4c8", Size: 48}
+}
+
+// keepDefinition makes what the scene says of e its own, since no scene will say
+// it any more.
+func (e *entity) keepDefinition() {
+	if e.look == "" {
+		e.look = e.def.Look
+	}
+	e.label, e.labelled = e.shownLabel(), true
+	e.def = nil
+}
+
+// find returns the entities that a name means, and makes none.
+func (s *Stage) find(name string) []*entity {
+	if group := s.names[name]; len(group) > 0 {
+		return group
+	}
+	if rule := s.rule(name); rule != nil && rule.Entity != "" {
+		return s.names[rule.Entity]
+	}
+	return nil
+}
+
+// rule returns the scene's rule for an agent that has no entity, or nil.
+func (s *Stage) rule(agent string) *scene.Rule {
+	for i := range s.scene.Agents {
+		if r := &s.scene.Agents[i]; matches(r.Match, agent) {
+			return r
+		}
+	}
+	return nil
+}
+
+// matches reports whether s is like a pattern in which * is any text.
+func matches(pattern, s string) bool {
+	first, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == s
+	}
+	if s, star = strings.CutPrefix(s, first); !star {
+		return false
+	}
+	// Each part but the last is best taken where it comes first.
+	for {
+		part, after, more := strings.Cut(rest, "*")
+		if !more {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], after
+	}
+}
+
+// cast returns the entities that a reference means. One that is not known
+// appears: as the scene's rules say, or as a stranger; at a place of its own, if
+// it is given one. The result is empty where there is no reference, or no room.
+func (s *Stage) cast(ref string, at *spot) []*entity {
+	if group := s.names[ref]; len(group) > 0 {
+		return group
+	}
+	if ref == "" {
+		s.report(noteEntity, "", "")
+		return nil
+	}
+	rule := s.rule(ref)
+	switch {
+	case rule == nil:
+		return s.appear(ref, "", "", at)
+	case rule.Entity == "":
+		return s.appear(ref, rule.Look, rule.Slot, at)
+	case len(s.names[rule.Entity]) > 0:
+		return s.names[rule.Entity]
+	default:
+		return s.appear(rule.Entity, rule.Look, rule.Slot, at)
+	}
+}
+
+// appear makes an entity that the scene does not place.
+func (s *Stage) appear(id, look, slot string, at *spot) []*entity {
+	switch {
+	case len(id) > MaxName:
+		s.report(noteLimit, "", "name")
+		return nil
+	case s.count >= MaxEntities:
+		s.report(noteLimit, "", "entities")
+		return nil
+	}
+	e := &entity{id: strings.Clone(id), look: look, touched: true, cell: noCell}
+	e.actor = e.id
+	if at != nil {
+		e.homeAt = at.at
+	} else {
+		s.settleDown(e, slot)
+	}
+	e.fresh()
+	s.enlist(e)
+	return s.names[e.id]
+}
+
+// settleDown finds a home for a new entity: the slot that is named if it is
+// free, the first free one, or a cell of a grid that never ends.
+func (s *Stage) settleDown(e *entity, named string) {
+	if at, ok := s.slots[named]; ok && s.taken[named] == 0 {
+		s.moveHome(e, named, at)
+		return
+	}
+	for ; s.firstFree < len(s.scene.Slots); s.firstFree++ {
+		if slot := &s.scene.Slots[s.firstFree]; s.taken[slot.Name] == 0 {
+			s.moveHome(e, slot.Name, slot.At)
+			return
+		}
+	}
+	cell := 0
+	for cell < len(s.cells) && s.cells[cell] {
+		cell++
+	}
+	if cell == len(s.cells) {
+		s.cells = append(s.cells, false)
+	}
+	s.cells[cell] = true
+	e.cell = int32(cell)
+	e.homeAt = inside(gridPoint(s.scene, cell))
+}
+
+// moveHome makes a slot the home of e.
+func (s *Stage) moveHome(e *entity, slot string, at scene.Point) {
+	s.leaveHome(e)
+	e.home, e.homeAt = slot, inside(at)
+	s.taken[slot]++
+}
+
+func (s *Stage) leaveHome(e *entity) {
+	if e.home != "" {
+		if s.taken[e.home]--; s.taken[e.home] <= 0 {
+			delete(s.taken, e.home)
+			s.firstFree = 0
+		}
+	}
+	if e.cell != noCell {
+		s.cells[e.cell] = false
+	}
+	e.home, e.cell = "", noCell
+}
+
+// gridPoint returns the place of a cell. The cells fill the scene from its
+// middle, six by three; each further filling is shifted by an eighth of a cell.
+func gridPoint(sc *scene.Scene, cell int) scene.Point {
+	columns := [...]float64{2, 3, 1, 4, 0, 5}
+	rows := [...]float64{1, 2, 0}
+	filling := cell / 18 % 64
+	column := columns[cell%6] + 0.5 + float64(float64(filling%8)/8)
+	row := rows[cell/6%3] + 0.5 + float64(float64(filling/8)/8)
+	if column >= 6 {
+		column -= 6
+	}
+	if row >= 3 {
+		row -= 3
+	}
+	// The upper fifth is left to what stands above the figures.
+	return scene.Point{X: float64(sc.Width*column) / 6, Y: float64(sc.Height * (0.2 + float64(row/4)))}
+}
+
+// inside returns p with numbers that are sound.
+func inside(p scene.Point) scene.Point { return scene.Point{X: chX.bound(p.X), Y: chY.bound(p.Y)} }
+
+// layerOf bounds a layer's number to those that the scene has.
+func (s *Stage) layerOf(layer float64) int {
+	return int(math.Max(0, math.Min(math.Round(layer), float64(len(s.scene.Layers)-1))))
+}

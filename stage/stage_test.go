@@ -1,0 +1,375 @@
+package stage_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
+)
+
+// members is what views are read by.
+type members interface {
+	Len() int
+	Names() []string
+	Member(name string) (any, bool)
+}
+
+// whole makes a view of members, all the way down.
+func wholeOf(v any) any {
+	m, ok := v.(members)
+	if !ok {
+		return v
+	}
+	view := map[string]any{}
+	for _, name := range m.Names() {
+		member, _ := m.Member(name)
+		view[name] = wholeOf(member)
+	}
+	return view
+}
+
+// TestMembersAreTheView shows that reading the stage member by member finds what
+// its view has, no more and no less.
+func TestMembersAreTheView(t *testing.T) {
+	s := busy(t).stage
+	if diff := cmp.Diff(s.View(), wholeOf(s)); diff != "" {
+		t.Errorf("(-view +members):\n%s", diff)
+	}
+	entities, _ := s.Member("entities")
+	if got := entities.(members).Len(); got != len(s.Frame().Figures) {
+		t.Errorf("%d entities, %d figures", got, len(s.Frame().Figures))
+	}
+	if v, ok := entities.(members).Member("crowd"); ok {
+		t.Errorf("an actor's name is an entity: %v", v)
+	}
+	for _, name := range []string{"", "nothing"} {
+		if v, ok := s.Member(name); ok {
+			t.Errorf("%q is %v", name, v)
+		}
+	}
+}
+
+// TestProperty shows that a condition is answered what the view shows at that
+// instant, of the first entity that a name means, and that asking makes none.
+func TestProperty(t *testing.T) {
+	s := busy(t).stage
+	before := s.Append(nil)
+	for _, c := range []struct{ entity, property, want string }{
+		{"peon", "x", "37.5"},
+		{"peon", "position.y", "0.0"},
+		{"crowd", "x", "105.0"}, // the first of two
+		{"boss", "visible", "true"},
+		{"peon", "text", `"he"`},
+		{"peon", "moving", `["position","tint","scale","text"]`},
+		{"peon", "layer", "0"},
+		{"king", "home", `"left"`},
+		{"peon", "home", "missing"},
+		{"peon", "shoe", "missing"},
+		{"w7", "visible", "missing"},
+		{"", "visible", "missing"},
+	} {
+		got := "missing"
+		if v, ok := s.Property(c.entity, c.property, s.Now()); ok {
+			got = v.String()
+			if _, rest, err := signal.CheckValue(v); err != nil || len(rest) > 0 {
+				t.Errorf("%s.%s: bad value: %v", c.entity, c.property, err)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s.%s is %s, want %s", c.entity, c.property, got, c.want)
+		}
+	}
+	if string(before) != string(s.Append(nil)) {
+		t.Error("asking changed the stage")
+	}
+}
+
+// TestFrameSharesNothing shows that a frame stays as it is.
+func TestFrameSharesNothing(t *testing.T) {
+	w := busy(t)
+	f, again := w.stage.Frame(), w.stage.Frame()
+	w.advance(time.Second)
+	w.signal(time.Second, scriptSignal(t, "x {}"))
+	w.advance(2 * time.Second)
+	if len(f.Beams) == 0 || len(f.Sounds) == 0 {
+		t.Fatal("nothing to share")
+	}
+	if diff := cmp.Diff(again.Figures, f.Figures) + cmp.Diff(again.Beams, f.Beams) + cmp.Diff(again.Sounds, f.Sounds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLimits shows that a stage stays bounded, and says so.
+func TestLimits(t *testing.T) {
+	w := newWorld(stage.Config{})
+	long := strings.Repeat("ü", 5000)
+	w.define(t, `[{"on": "come", "steps": [{"action": "spawn", "entity": "signal.who"}, {"action": "playSound", "sound": "gong"}]},
+	 {"on": "beam", "steps": [{"action": "drawBeam", "entity": "signal.who", "to": [0, 0]}]},
+	 {"on": "text", "steps": [{"action": "typeText", "entity": "e1", "text": "`+long+`", "duration": 100}]},
+	 {"on": "say", "steps": [{"action": "say", "entity": "e2", "text": "`+long+`"}]},
+	 {"on": "what", "steps": [{"action": "`+long+`", "entity": "e1"}]}]`)
+	send := func(typ, who string) {
+		w.signal(w.stage.Now(), &signal.Signal{Type: typ, Payload: value(t, object{"who": who})})
+		w.advance(w.stage.Now())
+	}
+	for i := range stage.MaxEntities + 5 {
+		send("come", fmt.Sprint("e", i))
+	}
+	for i := range stage.MaxBeams + 5 {
+		send("beam", fmt.Sprint("e", i))
+	}
+	send("come", strings.Repeat("n", stage.MaxName+1))
+	send("text", "")
+	send("say", "")
+	send("what", "")
+	w.advance(time.Hour)
+	f := w.stage.Frame()
+	if len(f.Figures) != stage.MaxEntities || len(f.Beams) != stage.MaxBeams || len(f.Sounds) != stage.MaxSounds {
+		t.Errorf("%d figures, %d beams, %d sounds", len(f.Figures), len(f.Beams), len(f.Sounds))
+	}
+	for _, g := range f.Figures {
+		if g.ID == "e1" && g.Text != long[:2*stage.MaxText] {
+			t.Errorf("a text of %d bytes", len(g.Text))
+		}
+	}
+	d := w.stage.View().(map[string]any)["diagnostics"].(map[string]any)
+	if len(d["recent"].([]any)) != 14 || d["limits"] != int64(13) || d["actions"] != int64(1) {
+		t.Errorf("diagnostics: %v", d)
+	}
+	for range stage.MaxRecent {
+		send("what", "")
+	}
+	d = w.stage.View().(map[string]any)["diagnostics"].(map[string]any)
+	if len(d["recent"].([]any)) != stage.MaxRecent || d["total"] != int64(14+stage.MaxRecent) {
+		t.Errorf("diagnostics: %v", d)
+	}
+	w.restore(t)
+}
+
+// TestLongSpeech shows that speech keeps the latest of what is appended, and
+// the beginning of what is said at once.
+func TestLongSpeech(t *testing.T) {
+	w := newWorld(stage.Config{})
+	send := func(typ, content string) {
+		w.signal(w.stage.Now(), &signal.Signal{Type: typ, Payload: value(t, object{"agentId": "a", "content": content, "result": content})})
+	}
+	says := func() string { return w.stage.Frame().Figures[0].Text }
+	all := ""
+	for i := range 300 { // more than is typed in that time
+		send("thinking", fmt.Sprintf("<%d>", i))
+		all += fmt.Sprintf("<%d>", i)
+		w.advance(w.stage.Now() + 100*time.Millisecond)
+		if now := says(); !strings.Contains(all, now) || i > 0 && now == "" {
+			t.Fatalf("at %v: %q", w.stage.Now(), now)
+		}
+		if i%50 == 0 {
+			w.restore(t)
+		}
+	}
+	w.advance(w.stage.Now() + 9*time.Second)
+	if got, want := says(), all[len(all)-200:]; got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+	send("completion", strings.Repeat("é", 201))
+	w.advance(w.stage.Now() + 8*time.Second)
+	if got, want := says(), strings.Repeat("é", 199)+"…"; got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+	send("thinking", strings.Repeat("x", 150)+strings.Repeat("y", 150))
+	w.advance(w.stage.Now() + time.Second)
+	if got, want := says(), strings.Repeat("x", 30); got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+	send("thinking", strings.Repeat("z", 250))
+	w.advance(w.stage.Now() + 10*time.Second)
+	if got, want := says(), strings.Repeat("z", 200); got != want {
+		t.Errorf("says %q, want %q", got, want)
+	}
+}
+
+// TestWildcards shows what rules match.
+func TestWildcards(t *testing.T) {
+	for _, c := range []struct {
+		pattern, agent string
+		want           bool
+	}{
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"*", "", true},
+		{"*", "x", true},
+		{"a*", "ab", true},
+		{"a*", "ba", false},
+		{"*b", "ab", true},
+		{"*b", "bb", true},
+		{"a*b", "ab", true},
+		{"a*b", "a", false},
+		{"a*a", "a", false},
+		{"a*b*c", "aXbYc", true},
+		{"a*b*c", "aXcYb", false},
+		{"*a*a", "aa", true},
+		{"", "", true},
+		{"", "a", false},
+	} {
+		if got := stage.Matches(c.pattern, c.agent); got != c.want {
+			t.Errorf("%q for %q: %v, want %v", c.pattern, c.agent, got, c.want)
+		}
+	}
+}
+
+// impressive are signals of the usual kinds, of agents that are there.
+func impressive(t testing.TB) []*signal.Signal {
+	return []*signal.Signal{
+		scriptSignal(t, `task_dispatch {"taskId":"t","from":"king","to":"scout","description":"look around"}`),
+		scriptSignal(t, `agent_state_change {"agentId":"scout","from":"idle","to":"thinking"}`),
+		scriptSignal(t, `thinking {"agentId":"scout","content":"where to begin, and with what"}`),
+		scriptSignal(t, `tool_call {"toolName":"search","agentId":"scout","callId":"c1","input":{"query":"north","limit":5}}`),
+		scriptSignal(t, `token_usage {"agentId":"scout","promptTokens":812,"completionTokens":64}`),
+		scriptSignal(t, `tool_result {"toolName":"search","agentId":"scout","callId":"c1","success":true,"output":{"hits":3}}`),
+		scriptSignal(t, `text_delta {"agentId":"scout","content":"found it"}`),
+		scriptSignal(t, `completion {"taskId":"t","agentId":"scout","success":true,"result":"three of them"}`),
+	}
+}
+
+// Impressions are made in every append of a session without choreographies.
+func BenchmarkImpression(b *testing.B) {
+	s, signals := stage.New(stage.Config{}), impressive(b)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		s.Advance(time.Duration(i) * 100 * time.Millisecond)
+		s.Signal(uint64(i), signals[i%len(signals)])
+		i++
+	}
+}
+
+func TestImpressionAllocations(t *testing.T) {
+	s, signals := stage.New(stage.Config{}), impressive(t)
+	for i, sig := range signals {
+		s.Signal(uint64(i), sig)
+	}
+	for _, sig := range signals {
+		if n := testing.AllocsPerRun(100, func() {
+			s.Advance(s.Now() + 4*time.Second)
+			s.Signal(1, sig)
+		}); n > 1 {
+			t.Errorf("%s: %v allocations", sig.Type, n)
+		}
+	}
+}
+
+// boundaries is a choreographer and a stage with usual definitions.
+func boundaries(t testing.TB) (*world, []*signal.Signal) {
+	w := newWorld(stage.Config{})
+	w.stage.SetScene(sceneOf(t, yard))
+	w.define(t, `[{"on": "tool_call", "steps": [{"action": "parallel", "steps": [
+	  {"action": "move", "entity": "signal.agentId", "to": "well", "duration": 300, "easing": "easeInOut"},
+	  {"action": "flash", "target": "peon", "duration": 150}]}, {"action": "setAnimation", "entity": "signal.agentId", "state": "working"}]},
+	 {"on": "tool_result", "steps": [{"action": "pulse", "entity": "signal.agentId", "duration": 200}, {"action": "move", "entity": "signal.agentId", "to": [0, 0], "duration": 200}]}]`)
+	return w, []*signal.Signal{
+		scriptSignal(t, `tool_call {"toolName":"search","agentId":"scout","input":{"query":"north"}}`),
+		scriptSignal(t, `tool_result {"toolName":"search","agentId":"scout","success":true}`),
+	}
+}
+
+// BenchmarkBoundaries is the choreographer with the stage beside it: a round of
+// two signals has nine boundaries.
+func BenchmarkBoundaries(b *testing.B) {
+	for _, watched := range []bool{false, true} {
+		b.Run(fmt.Sprint("watched=", watched), func(b *testing.B) {
+			w, signals := boundaries(b)
+			if !watched {
+				w.scheduler.Observe(nil, nil)
+			}
+			b.ReportAllocs()
+			at := time.Duration(0)
+			for b.Loop() {
+				for _, sig := range signals {
+					w.scheduler.Signal(1, sig)
+					at += 500 * time.Millisecond
+					w.scheduler.Advance(at)
+				}
+			}
+		})
+	}
+}
+
+// TestBoundaryAllocations shows that what usual acts need is used again.
+func TestBoundaryAllocations(t *testing.T) {
+	w, signals := boundaries(t)
+	at := time.Duration(0)
+	round := func() {
+		for _, sig := range signals {
+			w.scheduler.Signal(1, sig)
+			at += 500 * time.Millisecond
+			w.scheduler.Advance(at)
+		}
+	}
+	round()
+	with := testing.AllocsPerRun(100, round)
+	w.scheduler.Observe(nil, nil)
+	without := testing.AllocsPerRun(100, round)
+	if with-without > 1 {
+		t.Errorf("%v allocations of the stage in nine boundaries", with-without)
+	}
+}
+
+func BenchmarkFrame(b *testing.B) {
+	s := busy(b).stage
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Frame()
+	}
+}
+
+// An expression that reads one number of one entity.
+func BenchmarkMember(b *testing.B) {
+	s := busy(b).stage
+	b.ReportAllocs()
+	for b.Loop() {
+		entities, _ := s.Member("entities")
+		peon, _ := entities.(members).Member("peon")
+		if _, ok := peon.(members).Member("x"); !ok {
+			b.Fatal("no x")
+		}
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	s := busy(b).stage
+	b.ReportAllocs()
+	var buf []byte
+	for b.Loop() {
+		buf = s.Append(buf[:0])
+	}
+}
+
+// Example shows a performance on a stage in the middle of a step.
+func Example() {
+	definitions, _ := choreography.Parse("walk.json", []byte(
+		`{"on": "walk", "steps": [
+		  {"action": "spawn", "entity": "peon", "at": {"x": 20, "y": 40}},
+		  {"action": "move", "entity": "peon", "to": {"x": 100, "y": 40}, "duration": 1000, "easing": "easeIn"}]}`))
+	st := stage.New(stage.Config{})
+	scheduler := choreography.NewScheduler()
+	scheduler.Observe(st, st)
+	if err := scheduler.Define(definitions[0]); err != nil {
+		panic(err)
+	}
+	st.Choreographed()
+	scheduler.Signal(1, &signal.Signal{Type: "walk"})
+	for _, at := range []time.Duration{500 * time.Millisecond, time.Second} {
+		scheduler.Advance(at)
+		st.Advance(at)
+		peon := st.Frame().Figures[0]
+		fmt.Printf("%v: %.0f, %.0f, moving: %v\n", at, peon.X, peon.Y, st.Moving())
+	}
+	// Output:
+	// 500ms: 40, 40, moving: true
+	// 1s: 100, 40, moving: false
+}

@@ -1,0 +1,306 @@
+package stage_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// world is a choreographer and the stage it plays on, joined as a fold joins
+// them.
+type world struct {
+	scheduler *choreography.Scheduler
+	stage     *stage.Stage
+	cfg       stage.Config
+	seq       uint64
+}
+
+func newWorld(cfg stage.Config) *world {
+	w := &world{scheduler: choreography.NewScheduler(), stage: stage.New(cfg), cfg: cfg}
+	w.scheduler.Observe(w.stage, w.stage)
+	return w
+}
+
+func (w *world) define(t testing.TB, text string) {
+	t.Helper()
+	declarations, diagnostics := choreography.Parse("definitions.json", []byte(text))
+	if err := diagnostics.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range declarations {
+		if err := w.scheduler.Define(d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Word() == "choreography" {
+			w.stage.Choreographed()
+		}
+	}
+}
+
+func (w *world) advance(to time.Duration) {
+	w.scheduler.Advance(to)
+	w.stage.Advance(to)
+}
+
+// signal does what a fold does for an entry.
+func (w *world) signal(at time.Duration, sig *signal.Signal) {
+	w.seq++
+	w.scheduler.Advance(at)
+	w.scheduler.Signal(w.seq, sig)
+	w.stage.Advance(at)
+	w.stage.Signal(w.seq, sig)
+}
+
+// restore puts the world away as bytes and takes it up again.
+func (w *world) restore(t rapid.TB) {
+	t.Helper()
+	scheduler, err := choreography.RestoreScheduler(w.scheduler.AppendState(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := w.stage.Append(nil)
+	st, err := stage.Restore(w.cfg, state)
+	if err != nil {
+		t.Fatalf("restore: %v", err)
+	}
+	if again := st.Append(nil); !bytes.Equal(state, again) {
+		t.Fatalf("the state comes back as\n%x, was\n%x", again, state)
+	}
+	if diff := cmp.Diff(told(w.stage), told(st)); diff != "" {
+		t.Fatalf("the stage comes back otherwise (-before +restored):\n%s", diff)
+	}
+	w.scheduler, w.stage = scheduler, st
+	scheduler.Observe(st, st)
+}
+
+// TestStories runs the stories in testdata: a scene and definitions and a script
+// in, the stage at the moments that the script names out. Lines of a script are
+//
+//	signal TYPE [id=CORRELATION] [source=SOURCE] PAYLOAD
+//	advance DURATION
+//	stage [ENTITY…]  show what is seen, or only some entities
+//	moving           show what moves by itself, and until when
+//	diagnostics      show what went wrong
+//	scene FILE       bring another scene into force
+//	define FILE      bring more definitions into force
+//	restore          go on from the state bytes
+//
+// Wherever the stage is shown it is also restored from its bytes and compared.
+func TestStories(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			got := tell(t, files)
+			if *update {
+				last := len(archive.Files) - 1
+				if archive.Files[last].Name != "told" {
+					archive.Files = append(archive.Files, txtar.File{Name: "told"})
+					last++
+				}
+				archive.Files[last].Data = []byte(got)
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(files["told"], got); diff != "" {
+				t.Errorf("(-want +got; run with -update to accept)\n%s", diff)
+			}
+		})
+	}
+}
+
+func tell(t *testing.T, files map[string]string) string {
+	t.Helper()
+	w := newWorld(stage.Config{Actions: actions})
+	if text, ok := files["scene.json"]; ok {
+		w.stage.SetScene(sceneOf(t, text))
+	}
+	if text, ok := files["definitions.json"]; ok {
+		w.define(t, text)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(files["script"]) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		fmt.Fprintf(&out, "%s\n", line)
+		verb, rest, _ := strings.Cut(line, " ")
+		var lines []string
+		switch verb {
+		case "signal":
+			w.signal(w.stage.Now(), scriptSignal(t, rest))
+		case "advance":
+			d, err := time.ParseDuration(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.advance(w.stage.Now() + d)
+		case "stage":
+			w.restore(t)
+			lines = told(w.stage)
+			if only := strings.Fields(rest); len(only) > 0 {
+				lines = slices.DeleteFunc(lines, func(l string) bool {
+					return !slices.Contains(only, strings.Fields(l)[0])
+				})
+			}
+		case "moving":
+			until, moving := w.stage.Until()
+			lines = append(lines, fmt.Sprintf("until %v: %v", until, moving))
+			if moving != w.stage.Moving() {
+				t.Errorf("Moving = %v, Until says %v", w.stage.Moving(), moving)
+			}
+			entities := w.stage.View().(map[string]any)["entities"].(map[string]any)
+			for _, f := range w.stage.Frame().Figures {
+				e := entities[f.ID].(map[string]any)
+				if l := e["moving"].([]any); len(l) > 0 {
+					line := fmt.Sprintf("%s: %v", f.ID, l)
+					if e["conflicted"] == true {
+						line += " conflicted"
+					}
+					lines = append(lines, line)
+				}
+			}
+		case "diagnostics":
+			d := w.stage.View().(map[string]any)["diagnostics"].(map[string]any)
+			for _, n := range d["recent"].([]any) {
+				n := n.(map[string]any)
+				lines = append(lines, fmt.Sprintf("%vms %s: %s", n["at"], n["kind"], n["message"]))
+			}
+			lines = append(lines, fmt.Sprintf("%d in all, %d conflicts", d["total"], d["conflicts"]))
+		case "scene":
+			w.stage.SetScene(sceneOf(t, files[rest]))
+		case "define":
+			w.define(t, files[rest])
+		case "restore":
+			w.restore(t)
+		default:
+			t.Fatalf("what is %q?", line)
+		}
+		for _, l := range lines {
+			fmt.Fprintf(&out, "\t%s\n", l)
+		}
+	}
+	return out.String()
+}
+
+func sceneOf(t rapid.TB, text string) *scene.Scene {
+	t.Helper()
+	s, err := sceneFrom(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func sceneFrom(text string) (*scene.Scene, error) {
+	v, err := signal.ParseValue([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return stage.CompileScene(v)
+}
+
+func scriptSignal(t testing.TB, s string) *signal.Signal {
+	t.Helper()
+	typ, rest, _ := strings.Cut(s, " ")
+	sig := &signal.Signal{Type: typ, Source: "adapter:test"}
+	if id, ok := strings.CutPrefix(rest, "id="); ok {
+		id, rest, _ = strings.Cut(id, " ")
+		sig.CorrelationID = &id
+	}
+	if source, ok := strings.CutPrefix(rest, "source="); ok {
+		sig.Source, rest, _ = strings.Cut(source, " ")
+	}
+	var err error
+	if sig.Payload, err = signal.ParseValue([]byte(rest)); err != nil {
+		t.Fatalf("payload %s: %v", rest, err)
+	}
+	return sig
+}
+
+// told writes down what is seen, a line for each thing, in the order in which
+// it is drawn. What is as it usually is goes without saying.
+func told(s *stage.Stage) []string {
+	var lines []string
+	f := s.Frame()
+	num := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	for _, g := range f.Figures {
+		line := fmt.Sprintf("%-8s x=%s y=%s", g.ID, num(g.X), num(g.Y))
+		if g.Actor != g.ID {
+			line += " actor=" + g.Actor
+		}
+		if g.Label != g.ID {
+			line += fmt.Sprintf(" label=%q", g.Label)
+		}
+		if g.Look.Figure != "person" {
+			line += " look=" + g.Look.Figure
+		}
+		if !g.Visible {
+			line += " hidden"
+		}
+		for _, v := range []struct {
+			name        string
+			value, than float64
+		}{{"opacity", g.Opacity, 1}, {"scale", g.Scale, 1}, {"rotation", g.Rotation, 0}, {"layer", float64(g.Layer), 0}} {
+			if v.value != v.than {
+				line += " " + v.name + "=" + num(v.value)
+			}
+		}
+		if g.Strength > 0 {
+			line += " tint=" + g.Tint + ":" + num(g.Strength)
+		}
+		if g.State != "idle" {
+			line += " state=" + g.State
+		}
+		if g.Text != "" {
+			line += fmt.Sprintf(" says %q", g.Text)
+			if g.TextOpacity < 1 {
+				line += ":" + num(g.TextOpacity)
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, b := range f.Beams {
+		line := fmt.Sprintf("beam     %s -> %s (%s,%s)-(%s,%s) %s %s", b.From, b.To,
+			num(b.FromX), num(b.FromY), num(b.ToX), num(b.ToY), b.Color, num(b.Width))
+		if b.Opacity < 1 {
+			line += " opacity=" + num(b.Opacity)
+		}
+		lines = append(lines, line)
+	}
+	for _, sound := range f.Sounds {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("sound    %s at %v %s", sound.Sound, sound.At, sound.Entity)))
+	}
+	return lines
+}
