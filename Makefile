@@ -15,7 +15,7 @@ test:        ; go test ./...
 race:        ; .ci/race
 fuzz:        ; FUZZTIME=$(FUZZTIME) .ci/fuzz
 bench:       ; go run ./internal/bench
-golden:      ; go test ./choreography ./cmd/sajou-replay -update
+golden:      ; go test ./choreography ./stage/picture ./cmd/sajou-replay -update
 cover:       ; go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
 generate:    ; go generate ./...
 conformance: ; SAJOU_CONFORMANCE=$(SUITE) go test -v -count=1 ./internal/conformance

@@ -1,0 +1,96 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+	"strings"
+)
+
+// beams draws the rays. Their ends are at the middle of the figures that they
+// belong to, not at the feet.
+func (s *stylist) beams() {
+	for i := range s.f.Beams {
+		b := &s.f.Beams[i]
+		if i >= mostBeams {
+			s.d.omitted++
+			continue
+		}
+		opacity := clamp(b.Opacity, 0, 1)
+		if !finite(b.FromX, b.FromY, b.ToX, b.ToY) || opacity == 0 {
+			continue
+		}
+		x1, y1 := s.at(b.FromX, b.FromY)
+		x2, y2 := s.at(b.ToX, b.ToY)
+		lift := 0.0
+		if j, ok := s.byID[b.From]; ok {
+			lift = s.cast[j].h / 2
+			y1 -= lift
+		}
+		// The tip rises to the height of where it goes as it gets there.
+		target := lift
+		grown := 1.0
+		if j, ok := s.byID[b.To]; ok {
+			to := &s.cast[j]
+			target = to.h / 2
+			if whole := distance(b.FromX, b.FromY, to.figure.X, to.figure.Y); whole > 0 {
+				grown = clamp(distance(b.FromX, b.FromY, b.ToX, b.ToY)/whole, 0, 1)
+			}
+		} else if b.To != "" {
+			target = 0 // a place is on the ground
+		}
+		y2 -= lift + float64((target-lift)*grown)
+		s.beam(x1, y1, x2, y2, parseColor(b.Color, color.NRGBA{125, 211, 252, 255}), b.Width, opacity)
+	}
+}
+
+func distance(x1, y1, x2, y2 float64) float64 {
+	return math.Sqrt(float64((x2-x1)*(x2-x1)) + float64((y2-y1)*(y2-y1)))
+}
+
+func (s *stylist) beam(x1, y1, x2, y2 float64, c color.NRGBA, width, opacity float64) {
+	if !finite(width) || width <= 0 {
+		width = 3
+	}
+	w := clamp(float64(width*s.k), float64(1.4*s.u), float64(40*s.u))
+	for _, ring := range [...]struct{ wide, strong, white float64 }{
+		{5, .1, 0}, {3, .16, 0}, {1.7, .4, 0}, {1, 1, .15}, {.45, .9, .75},
+	} {
+		s.add(shape{
+			kind: line, x: x1, y: y1, w: x2, h: y2, pen: float64(w * ring.wide),
+			stroke: fade(mix(c, white, ring.white), float64(opacity*ring.strong)),
+		})
+	}
+	s.add(shape{kind: ellipse, x: x2, y: y2, w: float64(w * 3), h: float64(w * 3), fill: fade(c, float64(opacity*.25))})
+	s.add(shape{kind: ellipse, x: x2, y: y2, w: float64(w * 1.4), h: float64(w * 1.4), fill: fade(mix(c, white, .7), opacity)})
+}
+
+// sounds shows a note with the sound's name for a moment: beside the figure
+// that made it, or in the corner.
+func (s *stylist) sounds() {
+	size, corner := float64(12*s.u), 0
+	beside := map[int]int{}
+	for _, sound := range s.f.Sounds[max(0, len(s.f.Sounds)-64):] {
+		age := s.f.At - sound.At
+		if age < 0 || age >= soundLasts {
+			continue
+		}
+		p := float64(age) / float64(soundLasts)
+		name := shorten(strings.TrimSpace(clean(sound.Sound)), size, false, float64(130*s.u))
+		w := float64(26*s.u) + width(name, size, false)
+		var x, y float64
+		if i, ok := s.byID[sound.Entity]; ok && sound.Entity != "" {
+			a := &s.cast[i]
+			x = a.x - float64(a.h*a.art.broad)/200 - w
+			y = a.y - float64(a.h*.8) - float64(p*16*s.u) - float64(float64(beside[i])*20*s.u)
+			beside[i]++
+			x, y = clamp(x, float64(4*s.u), s.width-w), clamp(y, float64(14*s.u), s.height)
+		} else {
+			x, y = float64(12*s.u), s.height-float64(18*s.u)-float64(float64(corner)*22*s.u)
+			corner++
+		}
+		opacity := 1 - float64(p*p)
+		s.add(shape{kind: rect, x: x, y: y - float64(10*s.u), w: w, h: float64(20 * s.u), r: float64(10 * s.u), fill: fade(s.ground, float64(opacity*.75))})
+		s.add(shape{kind: use, symbol: sounding, x: x + float64(11*s.u), y: y, size: float64(15*s.u) / 100, opacity: opacity})
+		s.write(x+float64(20*s.u), y+float64(size*.35), size, start, false, fade(mix(gold, s.text, .35), opacity), name)
+	}
+}

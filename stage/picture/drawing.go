@@ -1,0 +1,174 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+)
+
+// Drawing is a list of shapes in the order in which they are painted. It is
+// immutable once made: one drawing may be written by many goroutines.
+type Drawing struct {
+	width, height float64
+	shapes        []shape
+	ground        int // how many shapes the backdrop has: filled rects and ellipses
+	omitted       int
+}
+
+// Size returns the drawing's own units, which are pixels at its natural size.
+func (d *Drawing) Size() (width, height float64) { return d.width, d.height }
+
+// Omitted returns how many figures, beams and speeches are not in the drawing,
+// because there were more than a picture can show; see the package comment.
+func (d *Drawing) Omitted() int { return d.omitted }
+
+// kind says which fields of a shape mean something.
+type kind uint8
+
+const (
+	rect    kind = iota // x y w h, corners of radius r
+	ellipse             // centre x y, radii w h
+	line                // from x y to w h, round ends
+	outline             // path
+	text                // from baseline x y, w wide
+	use                 // symbol, moved, turned and scaled
+	group               // children within x y w h, with one opacity
+	panel               // another drawing, clipped to x y w h
+)
+
+// shape is one element of a drawing. One struct for all kinds keeps the list
+// in one block of memory, which is what makes drawing it fast.
+type shape struct {
+	kind         kind
+	bold         bool
+	anchor       anchor
+	fill, stroke color.NRGBA
+	opacity      float64 // of a use or a group
+
+	x, y, w, h, r float64
+	pen           float64 // width of the stroke, or of the line
+	size          float64 // of the text, or the scale of a use
+	turn          float64 // degrees clockwise of a use, about its pivot
+
+	text     string
+	path     []segment
+	symbol   *symbol
+	children []shape
+	inner    *Drawing
+}
+
+// textShape returns a text whose w is its width, or 0 if the built-in font does
+// not know that, for want of a character.
+func textShape(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string) shape {
+	w, whole := extent(t, size, bold)
+	if !whole {
+		w = 0
+	}
+	return shape{kind: text, x: x, y: y, w: w, size: size, anchor: a, bold: bold, fill: c, text: t}
+}
+
+// anchor says which point of a text its x is.
+type anchor uint8
+
+const (
+	start anchor = iota
+	middle
+	end
+)
+
+// symbol is a list of shapes that many uses share. Its name tells everything
+// that it was made of, so that two symbols of one name are the same.
+type symbol struct {
+	name       string
+	pivot      float64 // the y about which a use turns
+	x, y, w, h float64 // its box
+	shapes     []shape
+}
+
+// segment is a step of a path. The points that its verb does not need are zero.
+type segment struct {
+	verb byte // M, L, Q, C or Z
+	p    [3]point
+}
+
+type point struct{ x, y float64 }
+
+// path reads the part of SVG's path syntax that the figures are written in:
+// absolute M, L, Q, C and Z, each letter written out. It is for literals of
+// this package only: what is wrong with one panics in the first test.
+func path(d string) []segment {
+	var segments []segment
+	wants := map[byte]int{'M': 2, 'L': 2, 'Q': 4, 'C': 6, 'Z': 0}
+	var verb byte
+	var args []float64
+	flush := func() {
+		if verb == 0 {
+			return
+		}
+		if len(args) != wants[verb] {
+			panic("picture: bad path literal " + d)
+		}
+		s := segment{verb: verb}
+		for i := 0; i < len(args); i += 2 {
+			s.p[i/2] = point{args[i], args[i+1]}
+		}
+		segments = append(segments, s)
+		args = args[:0]
+	}
+	for i := 0; i < len(d); {
+		c := d[i]
+		if _, ok := wants[c]; ok {
+			flush()
+			verb = c
+			i++
+			continue
+		}
+		if c == ' ' {
+			i++
+			continue
+		}
+		sign, n, scale, seen := 1.0, 0.0, 1.0, false
+		if c == '-' {
+			sign = -1
+			i++
+		}
+		for point := false; i < len(d); i++ {
+			if d[i] == '.' && !point {
+				point = true
+				continue
+			}
+			if d[i] < '0' || d[i] > '9' {
+				break
+			}
+			seen = true
+			n = float64(n*10) + float64(d[i]-'0')
+			if point {
+				scale *= 10
+			}
+		}
+		if !seen {
+			panic("picture: bad path literal " + d)
+		}
+		args = append(args, sign*n/scale)
+	}
+	flush()
+	return segments
+}
+
+// finite reports whether every value is a number of a size that a picture can
+// have anything to do with.
+func finite(values ...float64) bool {
+	for _, v := range values {
+		if !(math.Abs(v) < 1e9) {
+			return false
+		}
+	}
+	return true
+}
+
+// clamp returns v within low and high, and low for what is no number.
+func clamp(v, low, high float64) float64 {
+	if !(v > low) {
+		return low
+	}
+	return min(v, high)
+}

@@ -1,0 +1,63 @@
+package picture
+
+import (
+	"image"
+
+	"golang.org/x/image/font/sfnt"
+)
+
+// text paints a line of text. Characters without a glyph become boxes.
+func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
+	f, which := faceOf(s.bold), 0
+	if s.bold {
+		which = 1
+	}
+	x := s.x
+	switch s.anchor {
+	case start:
+	case middle:
+		x -= width(s.text, s.size, s.bold) / 2
+	case end:
+		x -= width(s.text, s.size, s.bold)
+	}
+	for _, c := range s.text {
+		g, w := f.glyph(&r.font, c)
+		advance := float64(w * s.size)
+		switch {
+		case g == 0 && w > 0:
+			e := float64(s.size * .05)
+			left, top := x+e, s.y-float64(s.size*.7)
+			r.box(left, top, advance-2*e, float64(s.size*.78), 2*e, m, false)
+			r.box(left+e, top+e, advance-4*e, float64(s.size*.78)-2*e, e, m, true)
+		case g != 0 && c != ' ':
+			glyphs, ok := r.glyphs[which][g]
+			if !ok {
+				glyphs = r.load(f, g)
+				r.glyphs[which][g] = glyphs
+			}
+			r.path(glyphs, m.of(matrix{a: s.size, d: s.size, e: x, f: s.y}))
+		}
+		x += advance
+	}
+	r.fill(dst, s.fill)
+}
+
+// load reads a glyph's outline, in ems.
+func (r *Rasterizer) load(f *face, g sfnt.GlyphIndex) []segment {
+	segments, err := f.font.LoadGlyph(&r.font, g, f.em, nil)
+	if err != nil {
+		return nil // the built-in fonts have what their tables promise
+	}
+	out := make([]segment, 0, len(segments))
+	em := float64(f.em)
+	for _, s := range segments {
+		t := segment{verb: [...]byte{
+			sfnt.SegmentOpMoveTo: 'M', sfnt.SegmentOpLineTo: 'L', sfnt.SegmentOpQuadTo: 'Q', sfnt.SegmentOpCubeTo: 'C',
+		}[s.Op]}
+		for i, p := range s.Args {
+			t.p[i] = point{float64(p.X) / em, float64(p.Y) / em}
+		}
+		out = append(out, t)
+	}
+	return out
+}

@@ -1,0 +1,465 @@
+package picture_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/stage"
+	"github.com/sajou-dev/sajou-go/stage/picture"
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+// TestOutputsAgree reads the SVG of a drawing back and paints what it says: the
+// image is that of the drawing itself, but for the hundredths that SVG rounds.
+func TestOutputsAgree(t *testing.T) {
+	for name, d := range goldens() {
+		t.Run(name, func(t *testing.T) {
+			read, err := picture.ReadSVG(d.AppendSVG(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, h := d.Size()
+			if rw, rh := read.Size(); rw != w || rh != h {
+				t.Errorf("size is %v by %v, want %v by %v", rw, rh, w, h)
+			}
+			diff, err := picture.DiffImages(d.Image(0), read.Image(0), nil, 12)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff.Share > .0005 {
+				t.Errorf("%d of %d pixels differ, by up to %d", diff.Differ, diff.Compared, diff.Most)
+			}
+			if diff.Differ == 0 && diff.Most == 0 && name == "figures" {
+				t.Error("no pixel differs at all: was the drawing read back?")
+			}
+		})
+	}
+}
+
+// TestDrawIsPure draws one frame twice, with other drawings between, and finds
+// the same bytes and pixels.
+func TestDrawIsPure(t *testing.T) {
+	r := picture.NewRasterizer()
+	first := picture.Draw(forge(""), picture.Options{}).AppendSVG(nil)
+	pixels := picture.Draw(forge(""), picture.Options{}).Image(500)
+	r.Image(picture.Draw(everyone(), picture.Options{}), 700)
+	r.Image(picture.Draw(forge("ivory"), picture.Options{}), 500)
+	if diff := cmp.Diff(first, picture.Draw(forge(""), picture.Options{}).AppendSVG(nil)); diff != "" {
+		t.Errorf("SVG differs:\n%s", diff)
+	}
+	for range 2 {
+		d, err := picture.DiffImages(pixels, r.Image(picture.Draw(forge(""), picture.Options{}), 500), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Differ > 0 {
+			t.Errorf("%d pixels differ in used memory", d.Differ)
+		}
+	}
+}
+
+// TestSizes asks for drawings and images of odd sizes.
+func TestSizes(t *testing.T) {
+	frame := func(w, h float64) *stage.Frame {
+		return &stage.Frame{Scene: &scene.Scene{Width: w, Height: h}}
+	}
+	tests := []struct {
+		frame         *stage.Frame
+		width         int
+		footer        bool
+		wantW, wantH  float64
+		pixels        int
+		wantPx, wantY int
+	}{
+		{frame(960, 540), 0, false, 960, 540, 0, 960, 540},
+		{frame(960, 540), 0, true, 960, 568, 480, 480, 284},
+		{frame(10, 10), 100, false, 100, 100, 4, 16, 16},
+		{frame(1, 1e6), 100, false, 100, 200, 100000, 4344, 8688},
+		{frame(1e6, 1), 100, false, 100, 25, 0, 100, 25},
+		{frame(-1, 5), -3, false, 16, 9, 0, 16, 9},
+		{frame(math.NaN(), math.Inf(1)), 99999, false, 8192, 4608, 160, 160, 90},
+		{&stage.Frame{}, 0, false, 960, 540, 320, 320, 180},
+	}
+	for _, tt := range tests {
+		d := picture.Draw(tt.frame, picture.Options{Width: tt.width, Clock: tt.footer})
+		if w, h := d.Size(); w != tt.wantW || h != tt.wantH {
+			t.Errorf("%+v: drawing of width %d is %v by %v, want %v by %v", tt.frame.Scene, tt.width, w, h, tt.wantW, tt.wantH)
+		}
+		if testing.Short() && tt.wantPx > 1000 {
+			continue
+		}
+		if got, want := d.Image(tt.pixels).Rect.Max, image.Pt(tt.wantPx, tt.wantY); got != want {
+			t.Errorf("%+v: image of %d is %v, want %v", tt.frame.Scene, tt.pixels, got, want)
+		}
+	}
+}
+
+// TestBounds draws frames that hold far too much, and finds what was left out
+// counted and shown.
+func TestBounds(t *testing.T) {
+	crowded := crowd(picture.MostFigures + 25)
+	for i := range crowded.Figures {
+		crowded.Figures[i].Look.Size = 4
+	}
+	huge := crowd(200)
+	for i := range huge.Figures {
+		huge.Figures[i].Scale = 1e6
+	}
+	speaking := crowd(400)
+	for i := range speaking.Figures {
+		speaking.Figures[i].Text, speaking.Figures[i].TextOpacity = "one word", 1
+	}
+	beaming := &stage.Frame{Beams: make([]stage.Beam, 700)}
+	for _, tt := range []struct {
+		name  string
+		frame *stage.Frame
+		want  int
+	}{
+		{"figures", crowded, 25},
+		{"paint", huge, 200 - 24},
+		{"speeches", speaking, 100},
+		{"beams", beaming, 200},
+	} {
+		d := picture.Draw(tt.frame, picture.Options{Width: 320})
+		if d.Omitted() != tt.want {
+			t.Errorf("%s: %d omitted, want %d", tt.name, d.Omitted(), tt.want)
+		}
+		if data := d.AppendSVG(nil); !strings.Contains(string(data), fmt.Sprintf("+%d not shown", tt.want)) {
+			t.Errorf("%s: the picture does not tell what is not shown", tt.name)
+		}
+		d.Image(160)
+	}
+}
+
+// TestUnseen draws figures that cannot be seen: the picture is that of none.
+func TestUnseen(t *testing.T) {
+	empty := picture.Draw(&stage.Frame{}, picture.Options{}).AppendSVG(nil)
+	good := stage.Figure{ID: "a", X: 100, Y: 100, Visible: true, Opacity: 1, Scale: 1, Text: "x", TextOpacity: 1, State: "done"}
+	for name, spoil := range map[string]func(*stage.Figure){
+		"hidden":      func(f *stage.Figure) { f.Visible = false },
+		"transparent": func(f *stage.Figure) { f.Opacity = 0 },
+		"NaN opacity": func(f *stage.Figure) { f.Opacity = math.NaN() },
+		"NaN":         func(f *stage.Figure) { f.X = math.NaN() },
+		"Inf":         func(f *stage.Figure) { f.Y = math.Inf(-1) },
+		"far":         func(f *stage.Figure) { f.X = 1e8 },
+		"no scale":    func(f *stage.Figure) { f.Scale = 0 },
+		"NaN scale":   func(f *stage.Figure) { f.Scale = math.NaN() },
+		"Inf size":    func(f *stage.Figure) { f.Look.Size = math.Inf(1) },
+	} {
+		f := good
+		spoil(&f)
+		got := picture.Draw(&stage.Frame{Figures: []stage.Figure{f}}, picture.Options{}).AppendSVG(nil)
+		if diff := cmp.Diff(string(empty), string(got)); diff != "" {
+			t.Errorf("%s is seen:\n%s", name, diff)
+		}
+	}
+	if got := picture.Draw(&stage.Frame{Figures: []stage.Figure{good}}, picture.Options{}).AppendSVG(nil); len(got) == len(empty) {
+		t.Error("the good one is not seen")
+	}
+}
+
+// TestSymbolsAreNamedByContent collects the symbols of many drawings: one name
+// always stands for the same shapes, so that documents can share a page.
+func TestSymbolsAreNamedByContent(t *testing.T) {
+	seen := map[string]string{}
+	rapid.Check(t, func(t *rapid.T) {
+		f := &stage.Frame{At: time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond}
+		f.Figures = []stage.Figure{{
+			ID: "a", Look: scene.Look{Figure: rapid.SampledFrom(picture.Figures()).Draw(t, "figure"), Color: rapid.SampledFrom(testColors).Draw(t, "color"), Size: 80},
+			X: 300, Y: 300, Visible: true, Opacity: 1, Scale: 1, State: rapid.SampledFrom(testStates).Draw(t, "state"),
+			Tint: rapid.SampledFrom(testColors).Draw(t, "tint"), Strength: rapid.Float64Range(0, 1).Draw(t, "strength"),
+		}}
+		doc := string(picture.Draw(f, picture.Options{}).AppendSVG(nil))
+		_, defs, _ := strings.Cut(doc, "<defs>\n")
+		defs, _, _ = strings.Cut(defs, "</defs>")
+		for _, g := range strings.SplitAfter(defs, "</g>\n") {
+			name, body, ok := strings.Cut(g, "\n")
+			if was, known := seen[name]; ok && known && was != body {
+				t.Fatalf("%s is\n%s\nand\n%s", name, was, body)
+			}
+			seen[name] = body
+		}
+	})
+}
+
+// TestParseColor reads CSS colors, and black for what is none.
+func TestParseColor(t *testing.T) {
+	for text, want := range map[string][4]uint8{
+		"#fff": {255, 255, 255, 255}, "#1a2B3c": {26, 43, 60, 255}, "#1234": {17, 34, 51, 68}, "#11223344": {17, 34, 51, 68},
+		"gold": {255, 215, 0, 255}, " RebeccaPurple ": {102, 51, 153, 255}, "CornflowerBlue": {100, 149, 237, 255}, "transparent": {},
+		"": {0, 0, 0, 255}, "#": {0, 0, 0, 255}, "#12": {0, 0, 0, 255}, "#ggg": {0, 0, 0, 255}, "#\x10\x11\x12": {0, 0, 0, 255},
+		"#123456789": {0, 0, 0, 255}, "url(#x)": {0, 0, 0, 255},
+	} {
+		if got := picture.ParseColor(text); got != want {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestNumbers compares the numbers of SVG with those of package strconv.
+func TestNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := rapid.Float64Range(-1e8, 1e8).Draw(t, "v")
+		got, err := strconv.ParseFloat(string(picture.AppendNumber(nil, v)), 64)
+		if err != nil || math.Abs(got-v) > .0050001 {
+			t.Errorf("%v is written as %s", v, picture.AppendNumber(nil, v))
+		}
+	})
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", -1.5: "-1.5", .05: ".05", -.004: "0", 1.999: "2", 12.34: "12.34", 100: "100", math.Inf(-1): "-1000000000",
+	} {
+		if got := string(picture.AppendNumber(nil, v)); got != want {
+			t.Errorf("%v is written as %s, want %s", v, got, want)
+		}
+	}
+	if got := string(picture.AppendNumber(nil, math.NaN())); got != "-1000000000" {
+		t.Errorf("NaN is written as %s", got)
+	}
+}
+
+// TestSincos compares with package math.
+func TestSincos(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.Float64Range(-1000, 1000).Draw(t, "degrees")
+		s, c := picture.Sincos(d)
+		if math.Abs(s-math.Sin(d*math.Pi/180)) > 1e-8 || math.Abs(c-math.Cos(d*math.Pi/180)) > 1e-8 {
+			t.Errorf("%v: %v, %v", d, s, c)
+		}
+	})
+}
+
+// TestTexts cuts and wraps arbitrary texts: nothing is wider than it may be, no
+// line is too many, and what is clean stays as it is.
+func TestTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := picture.Clean(rapid.String().Draw(t, "text"))
+		if !utf8.ValidString(s) || picture.Clean(s) != s {
+			t.Fatalf("%q is not clean", s)
+		}
+		most := rapid.Float64Range(20, 300).Draw(t, "most")
+		if got := picture.Shorten(s, 10, false, most); picture.Width(got, 10, false) > most {
+			t.Errorf("%q is %v wide, want at most %v", got, picture.Width(got, 10, false), most)
+		}
+		lines := picture.Wrap(s, 10, most, 4)
+		if len(lines) > 4 {
+			t.Errorf("%d lines", len(lines))
+		}
+		for _, l := range lines {
+			// A single cluster of characters may be wider than a line.
+			if w := picture.Width(l, 10, false); w > most && utf8.RuneCountInString(l) > 3 && !strings.Contains(l, "\u200d") {
+				t.Errorf("%q is %v wide, want at most %v", l, w, most)
+			}
+		}
+	})
+	for _, tt := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"  one  ", []string{"one"}},
+		{"one two three four five six seven eight", []string{"one two three", "four five six", "seven eight"}},
+		{"one two three four five six seven eight nine ten", []string{"… five six", "seven eight", "nine ten"}},
+		{"aaaaaaaaaaaaaaaaaaaaaaaa", []string{"aaaaaaaaaaa", "aaaaaaaaaaa", "aa"}},
+	} {
+		if diff := cmp.Diff(tt.want, picture.Wrap(tt.text, 10, 62, 3)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.text, diff)
+		}
+	}
+	if got, want := picture.Clean("a\x1b[31m\nb\u202ec\x7f\xff"), "a␛[31m b\ufffdc␡\ufffd"; got != want {
+		t.Errorf("clean: %q, want %q", got, want)
+	}
+}
+
+// TestDifferences compares frames that differ in one thing each.
+func TestDifferences(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		change    func(*stage.Frame)
+		tolerance float64
+		want      []string
+	}{
+		{"nothing", func(*stage.Frame) {}, 0, nil},
+		{"time", func(f *stage.Frame) { f.At++ }, 0, nil},
+		{"moved", func(f *stage.Frame) { f.Figures[1].X += 1.5 }, 0, []string{"claude moved: 200,300 → 201.5,300"}},
+		{"moved a little", func(f *stage.Frame) { f.Figures[1].X += 1.5 }, 2, nil},
+		{"NaN", func(f *stage.Frame) { f.Figures[1].X = math.NaN() }, 2, []string{"claude moved: 200,300 → NaN,300"}},
+		{"gone", func(f *stage.Frame) { f.Figures = f.Figures[1:] }, 0, []string{"forge gone"}},
+		{"hidden", func(f *stage.Frame) { f.Figures[0].Visible = false }, 0, []string{"forge gone"}},
+		{"appeared", func(f *stage.Frame) { f.Figures[4].Visible = true }, 0, []string{"ghost appeared"}},
+		{
+			"tinted",
+			func(f *stage.Frame) { f.Figures[0].Tint, f.Figures[0].Strength, f.Figures[2].Strength = "red", .5, 0 },
+			0,
+			[]string{"forge tinted: red 0.5", "peon tinted: no more gold 0.4"},
+		},
+		{
+			"all at once",
+			func(f *stage.Frame) {
+				g := &f.Figures[0]
+				g.Rotation, g.Scale, g.Opacity, g.Layer, g.State, g.Label, g.Text = 5, 2, .5, 1, "done", "Smithy", "hm"
+				g.Look.Color = "red"
+			},
+			0,
+			[]string{
+				"forge turned: 0 → 5", "forge scaled: 1 → 2", "forge faded: 1 → 0.5", "forge layered: 0 → 1", "forge state: waiting → done",
+				"forge said: hm", "forge labelled: Forge → Smithy", "forge look: building #a78bfa 120 → building red 120",
+			},
+		},
+		{"beam gone", func(f *stage.Frame) { f.Beams = nil }, 0, []string{"claude → peon gone"}},
+		{
+			"beams", func(f *stage.Frame) {
+				f.Beams[0].ToX = 700
+				f.Beams = append(f.Beams, stage.Beam{From: "claude", ToX: 5})
+			}, 0,
+			[]string{"claude → peon beam: 200,300 to 620,300 gold → 200,300 to 700,300 gold", "claude → 5,0 appeared"},
+		},
+	} {
+		b := forge("")
+		tt.change(b)
+		var got []string
+		for _, d := range picture.Differences(forge(""), b, tt.tolerance) {
+			got = append(got, d.String())
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		drawing, listed := picture.Compare(forge(""), b, picture.CompareOptions{Tolerance: tt.tolerance})
+		if len(listed) != len(tt.want) {
+			t.Errorf("%s: Compare lists %d, want %d", tt.name, len(listed), len(tt.want))
+		}
+		if doc := string(drawing.AppendSVG(nil)); strings.Contains(doc, "no differences") != (len(tt.want) == 0) {
+			t.Errorf("%s: the comparison does not tell it", tt.name)
+		}
+	}
+}
+
+// TestSheet lays out sheets of several shapes.
+func TestSheet(t *testing.T) {
+	cells := make([]picture.Cell, 7)
+	for i := range cells {
+		cells[i] = picture.Cell{Frame: forge(""), Caption: fmt.Sprint("cell ", i)}
+	}
+	for _, tt := range []struct {
+		cells, columns int
+		width, height  float64
+	}{
+		{7, 0, 3*330 + 10, 3*212 + 10},
+		{7, 2, 2*330 + 10, 4*212 + 10},
+		{7, 100, 7*330 + 10, 212 + 10},
+		{1, 0, 340, 222},
+		{0, 0, 340, 42},
+	} {
+		d := picture.Sheet(cells[:tt.cells], tt.columns, picture.Options{})
+		if w, h := d.Size(); w != tt.width || h != tt.height {
+			t.Errorf("%d cells in %d columns are %v by %v, want %v by %v", tt.cells, tt.columns, w, h, tt.width, tt.height)
+		}
+		doc := string(d.AppendSVG(nil))
+		if got := strings.Count(doc, "\n<svg"); got != tt.cells {
+			t.Errorf("%d panels, want %d", got, tt.cells)
+		}
+		if got := strings.Count(doc, `<g id="robot-4f8cff">`); got != min(tt.cells, 1) {
+			t.Errorf("%d cells define the robot %d times", tt.cells, got)
+		}
+	}
+}
+
+// TestDiffImages compares images pixel by pixel.
+func TestDiffImages(t *testing.T) {
+	a := image.NewRGBA(image.Rect(0, 0, 10, 10))
+	b := image.NewNRGBA(image.Rect(5, 5, 15, 15)) // another origin and another kind, but one size
+	for i := range 100 {
+		a.Set(i%10, i/10, color.Gray{100})
+		b.Set(5+i%10, 5+i/10, color.Gray{100})
+	}
+	b.Set(5, 5, color.Gray{103})
+	b.Set(6, 5, color.Gray{180})
+	mask := image.NewAlpha(image.Rect(0, 0, 10, 10))
+	mask.Set(1, 0, color.Opaque)
+	for _, tt := range []struct {
+		mask      image.Image
+		tolerance int
+		want      picture.PixelDifference
+	}{
+		{nil, 0, picture.PixelDifference{Compared: 100, Differ: 2, Share: .02, Most: 80}},
+		{nil, 3, picture.PixelDifference{Compared: 100, Differ: 1, Share: .01, Most: 80}},
+		{mask, 0, picture.PixelDifference{Compared: 99, Differ: 1, Share: 1. / 99, Most: 3}},
+		{mask, 3, picture.PixelDifference{Compared: 99, Most: 3}},
+	} {
+		got, err := picture.DiffImages(a, b, tt.mask, tt.tolerance)
+		if err != nil {
+			t.Fatal(err)
+		}
+		marked := 0
+		for i := range 100 {
+			if c := got.Image.RGBAAt(i%10, i/10); c.R == 255 && c.G < 100 {
+				marked++
+			}
+		}
+		if marked != tt.want.Differ {
+			t.Errorf("%d pixels are marked, want %d", marked, tt.want.Differ)
+		}
+		got.Image = nil
+		if *got != tt.want {
+			t.Errorf("got %+v, want %+v", *got, tt.want)
+		}
+	}
+	for _, other := range []struct {
+		b, mask image.Image
+		want    string
+	}{
+		{image.NewRGBA(image.Rect(0, 0, 10, 9)), nil, "picture: compare images: the first is 10 by 10, the second 10 by 9"},
+		{a, image.NewAlpha(image.Rect(0, 0, 1, 1)), "picture: compare images: the first is 10 by 10, the mask 1 by 1"},
+	} {
+		_, err := picture.DiffImages(a, other.b, other.mask, 0)
+		if size, ok := errors.AsType[*picture.SizeError](err); !ok || size.Error() != other.want {
+			t.Errorf("err = %v, want %s", err, other.want)
+		}
+	}
+}
+
+// TestEncodePNG writes an image and reads it back, and passes on what a writer
+// says.
+func TestEncodePNG(t *testing.T) {
+	img := picture.Draw(forge(""), picture.Options{}).Image(100)
+	var b strings.Builder
+	for range 2 { // the second time in used memory
+		b.Reset()
+		if err := picture.EncodePNG(&b, img); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back, err := png.Decode(strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := picture.DiffImages(img, back, nil, 0); err != nil || d.Differ > 0 {
+		t.Errorf("differs after reading: %+v, %v", d, err)
+	}
+	if err := picture.EncodePNG(&failing{after: 10}, img); !errors.Is(err, errFull) {
+		t.Errorf("err = %v, want %v", err, errFull)
+	}
+}
+
+var errFull = errors.New("disk full")
+
+// failing takes some bytes and then no more.
+type failing struct{ after int }
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.after -= len(p); f.after < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}

@@ -1,0 +1,94 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+	"strings"
+
+	"github.com/sajou-dev/sajou-go/stage"
+)
+
+// Cell is one picture of a contact sheet.
+type Cell struct {
+	Frame   *stage.Frame
+	Caption string // below the picture; with [Options.Clock] the session time stands at its right
+}
+
+// Sheet lays frames out as a contact sheet, row by row. Zero columns means as
+// many as make the sheet about as wide as it is high, at most eight. The
+// options' width is that of one cell, of which zero means 320, and their title
+// and address stand above the sheet. More than a thousand cells are left out
+// and counted.
+func Sheet(cells []Cell, columns int, opt Options) *Drawing {
+	const mostCells = 1000
+	omitted := max(0, len(cells)-mostCells)
+	cells = cells[:len(cells)-omitted]
+	if opt.Width == 0 {
+		opt.Width = 320
+	}
+	if columns <= 0 {
+		columns = min(int(math.Ceil(math.Sqrt(float64(len(cells))))), 8)
+	}
+	columns = min(max(columns, 1), max(len(cells), 1))
+	inner := Options{Width: opt.Width, Places: opt.Places}
+	cw := clamp(float64(opt.Width), leastWidth, mostWidth)
+	u := clamp(cw/320, .7, 6)
+	gap, size := math.Round(float64(10*u)), float64(11.5*u)
+	line := math.Round(float64(22 * u))
+
+	p := &page{d: &Drawing{omitted: omitted}}
+	x, y := gap, gap
+	p.d.width = float64(float64(columns)*(cw+gap)) + gap
+	if opt.Title != "" || opt.Address != "" {
+		head := float64(15 * u)
+		address := shorten(strings.TrimSpace(clean(opt.Address)), size, false, float64(p.d.width*.4))
+		p.write(p.d.width-gap, y+float64(15*u), size, end, false, neutral, address)
+		p.write(gap, y+float64(15*u), head, start, true, paper, shorten(strings.TrimSpace(clean(opt.Title)), head, true, float64(p.d.width*.55)))
+		y += line + gap
+	}
+	row := 0.0
+	for i, c := range cells {
+		if i > 0 && i%columns == 0 {
+			x, y, row = gap, y+row+line+gap, 0
+		}
+		d := Draw(c.Frame, inner)
+		p.panel(x, y, d)
+		right := x + cw
+		if opt.Clock {
+			t := clock(c.Frame.At)
+			p.write(right, y+d.height+float64(15*u), size, end, false, neutral, t)
+			right -= width(t, size, false) + gap
+		}
+		caption := shorten(strings.TrimSpace(clean(c.Caption)), size, false, math.Max(0, right-x))
+		p.write(x, y+d.height+float64(15*u), size, start, false, paper, caption)
+		row = math.Max(row, d.height)
+		x += cw + gap
+	}
+	if len(cells) == 0 {
+		p.write(gap, y+float64(15*u), size, start, false, neutral, "no frames")
+	}
+	return p.finish(y + row + line + gap)
+}
+
+// page is a drawing that drawings are laid out on.
+type page struct{ d *Drawing }
+
+func (p *page) write(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string) {
+	if t != "" {
+		p.d.shapes = append(p.d.shapes, textShape(x, y, size, a, bold, c, t))
+	}
+}
+
+// panel puts a drawing on the page in its natural size.
+func (p *page) panel(x, y float64, d *Drawing) {
+	p.d.shapes = append(p.d.shapes, shape{kind: panel, x: x, y: y, w: d.width, h: d.height, inner: d})
+	p.d.omitted += d.omitted
+}
+
+// finish sets the page's height and puts its ground under everything.
+func (p *page) finish(height float64) *Drawing {
+	p.d.height = height
+	ground := shape{kind: rect, w: p.d.width, h: height, fill: mix(night, black, .45)}
+	p.d.shapes = append([]shape{ground}, p.d.shapes...)
+	return p.d
+}

@@ -1,0 +1,213 @@
+package picture
+
+import (
+	"math"
+	"strings"
+)
+
+// captions writes the labels under the figures, moved down where another one
+// already is.
+func (s *stylist) captions() {
+	size := float64(12.5 * s.u)
+	high := float64(size * 1.45)
+	most := float64(150 * s.u)
+	back := fade(s.ground, .72)
+	for i := range s.cast {
+		a := &s.cast[i]
+		label := strings.TrimSpace(clean(nameOf(a.figure)))
+		if state := a.figure.State; state != "" && state != "idle" && a.badge == nil {
+			label += " · " + strings.TrimSpace(clean(state))
+		}
+		if label == "" {
+			continue
+		}
+		label = shorten(label, size, false, most)
+		w := width(label, size, false) + float64(10*s.u)
+		at := area{clamp(a.x-w/2, 0, s.width-w), clamp(a.y+float64(a.h*.05)+float64(5*s.u), 0, s.height-high), w, high}
+		at = s.free(at, high+s.u)
+		opacity := clamp(a.figure.Opacity, 0, 1)
+		s.add(shape{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: high / 2, fill: fade(back, opacity)})
+		s.write(at.x+w/2, at.y+float64(high*.5)+float64(size*.35), size, middle, false, fade(s.text, opacity), label)
+	}
+}
+
+// free returns at, or the first place under it where no label is yet; at itself
+// if there is none near. Labels are kept in rows, so that ten thousand of them
+// need not be compared with each other.
+func (s *stylist) free(at area, step float64) area {
+	row := func(y float64) int { return int(math.Floor(y / at.h)) }
+	taken := func(a area) bool {
+		for r := row(a.y) - 1; r <= row(a.y)+1; r++ {
+			for _, i := range s.binned[r] {
+				if s.labels[i].overlaps(a) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	chosen := at
+	for try := range 4 {
+		a := at
+		a.y += float64(float64(try) * step)
+		if a.y+a.h > s.height {
+			break
+		}
+		if !taken(a) {
+			chosen = a
+			break
+		}
+	}
+	r := row(chosen.y)
+	if len(s.binned[r]) < 256 { // a row that is full to the last place
+		s.binned[r] = append(s.binned[r], len(s.labels))
+		s.labels = append(s.labels, chosen)
+	}
+	return chosen
+}
+
+// speeches draws what the figures say.
+func (s *stylist) speeches() {
+	drawn := 0
+	for i := range s.cast {
+		a := &s.cast[i]
+		opacity := clamp(a.figure.TextOpacity, 0, 1)
+		if a.figure.Text == "" || opacity == 0 {
+			continue
+		}
+		if drawn == mostSpeeches {
+			s.d.omitted++
+			continue
+		}
+		drawn++
+		s.speech(a, opacity)
+	}
+}
+
+func (s *stylist) speech(a *actor, opacity float64) {
+	u := s.u
+	size, pad := float64(13.5*u), float64(10*u)
+	lines := wrap(clean(a.figure.Text), size, math.Min(float64(220*u), s.width-float64(4*pad)), 4)
+	if len(lines) == 0 {
+		return
+	}
+	w := float64(24 * u)
+	for _, l := range lines {
+		w = math.Max(w, width(l, size, false))
+	}
+	leading := float64(size * 1.32)
+	b := area{w: w + float64(2*pad), h: float64(leading*float64(len(lines))) + float64(1.5*pad)}
+	b = s.room(a, b)
+	s.bubbles = append(s.bubbles, b)
+
+	tipX, tipY := a.x, a.y-float64(a.h*1.02)
+	body := shape{kind: rect, x: b.x, y: b.y, w: b.w, h: b.h, r: float64(11 * u)}
+	under := body
+	under.y += float64(2.5 * u)
+	under.fill = fade(black, .25)
+	// Edges first, then the planes, so that no edge runs between bubble and tail.
+	edge := func(sh shape) shape {
+		sh.stroke, sh.pen = mix(neutral, ink, .3), float64(2.4*u)
+		return sh
+	}
+	plane := func(sh shape) shape {
+		sh.fill = paper
+		return sh
+	}
+	g := shape{kind: group, opacity: opacity, children: make([]shape, 0, 5+len(lines))}
+	g.children = append(g.children, under)
+	var tail shape
+	left, top, right, bottom := b.x, b.y, b.x+b.w, b.y+b.h+float64(2.5*u)
+	// A tail from the bubble's middle to the head; the bubble covers its root.
+	if tipX < b.x || tipX > b.x+b.w || tipY < b.y || tipY > b.y+b.h {
+		rx, ry := clamp(tipX, b.x+math.Min(b.w/2, 2*pad), b.x+b.w-math.Min(b.w/2, 2*pad)), b.y+b.h/2
+		if length := distance(rx, ry, tipX, tipY); length > 0 {
+			nx, ny := float64((tipY-ry)/length*10*u), float64((rx-tipX)/length*10*u)
+			tail = shape{kind: outline, path: []segment{
+				{verb: 'M', p: [3]point{{rx + nx, ry + ny}}},
+				{verb: 'L', p: [3]point{{tipX, tipY}}},
+				{verb: 'L', p: [3]point{{rx - nx, ry - ny}}},
+				{verb: 'Z'},
+			}}
+			left, right = math.Min(left, tipX), math.Max(right, tipX)
+			top, bottom = math.Min(top, tipY), math.Max(bottom, tipY)
+		}
+	}
+	if tail.path != nil {
+		g.children = append(g.children, edge(tail), edge(body), plane(tail), plane(body))
+	} else {
+		g.children = append(g.children, edge(body), plane(body))
+	}
+	for i, l := range lines {
+		y := b.y + float64(.75*pad) + float64(leading*float64(i)) + float64(size*1.02)
+		g.children = append(g.children, textShape(b.x+pad, y, size, start, false, ink, l))
+	}
+	e := float64(2 * u) // the edge
+	g.x, g.y, g.w, g.h = left-e, top-e, right-left+float64(2*e), bottom-top+float64(2*e)
+	s.add(g)
+}
+
+// room returns where the bubble b stands: above the head or beside it, within
+// the picture, where it covers least of the other bubbles and the figures.
+func (s *stylist) room(a *actor, b area) area {
+	gap := float64(12 * s.u)
+	head := a.y - float64(a.h*1.02)
+	lift := gap
+	if a.badge != nil {
+		_, y, size := s.badgeAt(a)
+		lift = math.Max(gap, head-(y-size/2)+float64(4*s.u))
+	}
+	margin := float64(5 * s.u)
+	above := head - lift - b.h
+	side := float64(a.h*a.art.broad)/200 + float64(34*s.u)
+	best, least := area{}, math.Inf(1)
+	for _, c := range [...]point{
+		{a.x - b.w/2, above},
+		{a.x - float64(b.w*.15), above},
+		{a.x - float64(b.w*.85), above},
+		{a.x - b.w/2, above - float64(b.h*.6)},
+		{a.x - b.w/2, above - float64(b.h*1.15)},
+		{a.x + side, head - b.h/4},
+		{a.x - side - b.w, head - b.h/4},
+		{a.x - b.w/2, above - float64(b.h*2.2)},
+	} {
+		b.x = clamp(c.x, margin, math.Max(margin, s.width-margin-b.w))
+		b.y = clamp(c.y, margin, math.Max(margin, s.height-margin-b.h))
+		// Near is better: a bubble far off covers less, but one has to look for
+		// whose it is.
+		off := distance(a.x, head, clamp(a.x, b.x, b.x+b.w), clamp(head, b.y, b.y+b.h))
+		covered := float64(math.Max(0, off-lift) * 15 * s.u)
+		for _, other := range s.bubbles {
+			covered += float64(8 * b.shared(other))
+		}
+		for i := range s.cast {
+			other := &s.cast[i]
+			broad := float64(other.h*other.art.broad) / 100
+			covered += b.shared(area{other.x - broad/2, other.y - other.h, broad, other.h})
+		}
+		if covered < least {
+			best, least = b, covered
+		}
+		if covered == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// area is a rectangle in the picture.
+type area struct{ x, y, w, h float64 }
+
+func (a area) overlaps(b area) bool {
+	return a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.h && b.y < a.y+a.h
+}
+
+// shared returns the size of what two areas have in common.
+func (a area) shared(b area) float64 {
+	w := math.Min(a.x+a.w, b.x+b.w) - math.Max(a.x, b.x)
+	h := math.Min(a.y+a.h, b.y+b.h) - math.Max(a.y, b.y)
+	if w <= 0 || h <= 0 {
+		return 0
+	}
+	return float64(w * h)
+}

@@ -1,0 +1,217 @@
+package picture
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+)
+
+// mostText bounds the bytes of one text that are looked at at all.
+const mostText = 4096
+
+// clean returns s as one line of visible characters: white space becomes
+// spaces; control characters become the pictures Unicode has of them, and what
+// would turn the direction of the text around it, or cannot stand in XML,
+// becomes U+FFFD.
+func clean(s string) string {
+	if len(s) > mostText {
+		s = s[:mostText]
+	}
+	plain := true
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+			r = ' '
+		case r < ' ':
+			r += '\u2400'
+		case r == 0x7f:
+			r = '\u2421'
+		case r < 0xa0 && r > 0x7f, r == 0xfffe, r == 0xffff, r == '\ufeff':
+			r = utf8.RuneError
+		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f', r == '\u061c':
+			r = utf8.RuneError
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// face is one of the two built-in fonts: the Go family, which has the letters
+// of Latin, Greek and Cyrillic, and the common signs.
+type face struct {
+	font     *sfnt.Font
+	em       fixed.Int26_6 // one em, so that advances are whole font units
+	advances [0x600]uint16 // of the characters below, in font units; 0 if there is none
+	glyphs   [0x600]sfnt.GlyphIndex
+}
+
+// faces are parsed once in a process: they are part of the program, and a
+// parsed font is safe for many goroutines.
+var faces = sync.OnceValue(func() *[2]face {
+	var two [2]face
+	for i, data := range [2][]byte{goregular.TTF, gobold.TTF} {
+		f, err := sfnt.Parse(data)
+		if err != nil {
+			panic("picture: a built-in font does not parse: " + err.Error())
+		}
+		two[i].font, two[i].em = f, fixed.I(int(f.UnitsPerEm()))
+		var b sfnt.Buffer
+		for r := range two[i].advances {
+			if g, err := f.GlyphIndex(&b, rune(r)); err == nil && g != 0 {
+				two[i].glyphs[r] = g
+				two[i].advances[r] = two[i].measure(&b, g)
+			}
+		}
+	}
+	return &two
+})
+
+func faceOf(bold bool) *face {
+	if bold {
+		return &faces()[1]
+	}
+	return &faces()[0]
+}
+
+func (f *face) measure(b *sfnt.Buffer, g sfnt.GlyphIndex) uint16 {
+	advance, err := f.font.GlyphAdvance(b, g, f.em, font.HintingNone)
+	if err != nil || advance < 0 {
+		return 0
+	}
+	return uint16(advance >> 6)
+}
+
+// glyph returns the glyph of r and its width in ems. Without one the glyph is 0
+// and the width that of the box which stands for it, or 0 for what only
+// changes the character before it.
+func (f *face) glyph(b *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
+	em := float64(f.em >> 6)
+	if int(r) < len(f.glyphs) {
+		if g := f.glyphs[r]; g != 0 {
+			return g, float64(f.advances[r]) / em
+		}
+	} else if g, err := f.font.GlyphIndex(b, r); err == nil && g != 0 {
+		return g, float64(f.measure(b, g)) / em
+	}
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0, 0
+	case displaywidth.Rune(r) > 1:
+		return 0, 1.05
+	}
+	return 0, 0.65
+}
+
+// width returns how wide a clean text of the given size is, in the built-in
+// font.
+func width(s string, size float64, bold bool) float64 {
+	w, _ := extent(s, size, bold)
+	return w
+}
+
+// extent returns the width of a clean text, and whether the built-in font has
+// all of its characters.
+func extent(s string, size float64, bold bool) (float64, bool) {
+	f := faceOf(bold)
+	var b sfnt.Buffer
+	sum, whole := 0.0, true
+	for _, r := range s {
+		g, w := f.glyph(&b, r)
+		sum += w
+		whole = whole && g != 0
+	}
+	return float64(sum * size), whole
+}
+
+// shorten returns a clean text that is no wider than most: s, or its beginning
+// and an ellipsis. Characters that belong together are never parted.
+func shorten(s string, size float64, bold bool, most float64) string {
+	if width(s, size, bold) <= most {
+		return s
+	}
+	most -= width("…", size, bold)
+	used, cut := 0.0, 0
+	for g := displaywidth.StringGraphemes(s); g.Next(); {
+		used += width(g.Value(), size, bold)
+		if used > most {
+			break
+		}
+		cut += len(g.Value())
+	}
+	return strings.TrimRight(s[:cut], " ") + "…"
+}
+
+// wrap returns a clean text in lines no wider than most. Where there are more
+// than lines of them the last ones are kept, behind an ellipsis: a text that
+// is being typed goes on where one looks.
+func wrap(s string, size float64, most float64, lines int) []string {
+	var out []string
+	var current string
+	space := width(" ", size, false)
+	used := 0.0
+	flush := func() {
+		if current != "" {
+			out = append(out, current)
+		}
+		current, used = "", 0
+	}
+	for word := range strings.FieldsSeq(s) {
+		w := width(word, size, false)
+		if current != "" && used+space+w <= most {
+			current += " " + word
+			used += space + w
+			continue
+		}
+		flush()
+		if w <= most {
+			current, used = word, w
+			continue
+		}
+		for g := displaywidth.StringGraphemes(word); g.Next(); {
+			w := width(g.Value(), size, false)
+			if current != "" && used+w > most {
+				flush()
+			}
+			current += g.Value()
+			used += w
+		}
+	}
+	flush()
+	if len(out) > lines {
+		out = out[len(out)-lines:]
+		out[0] = shortenLeft("… "+out[0], size, most)
+	}
+	return out
+}
+
+// shortenLeft takes words from behind the ellipsis that a text begins with
+// until it is no wider than most.
+func shortenLeft(s string, size, most float64) string {
+	for width(s, size, false) > most {
+		_, rest, ok := strings.Cut(s[len("… "):], " ")
+		if !ok {
+			return shorten(s, size, false, most)
+		}
+		s = "… " + rest
+	}
+	return s
+}
