@@ -72,6 +72,10 @@ func (r *Rasterizer) Image(d *Drawing, width int) *image.RGBA {
 	return r.canvas
 }
 
+// mostKept bounds the bytes of a backdrop that is kept. Larger pictures are
+// rarely made one after the other.
+const mostKept = 16 << 20
+
 // backdrop paints the shapes that the drawings of one scene begin with. They
 // cover the whole picture and rarely change, so the result is kept: it is a
 // third of the work of a frame.
@@ -82,6 +86,10 @@ func (r *Rasterizer) backdrop(d *Drawing, m matrix) {
 	})
 	if !same {
 		r.shapes(r.canvas, ground, m, 1, 0)
+		if len(r.canvas.Pix) > mostKept {
+			r.kept = nil
+			return
+		}
 		r.kept = scratch(r.kept, r.canvas.Rect)
 		copy(r.kept.Pix, r.canvas.Pix)
 		r.keptShapes, r.keptScale = append(r.keptShapes[:0], ground...), m.a
