@@ -2,6 +2,7 @@ package sajou_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -73,7 +74,7 @@ func TestAttachedSinkSeesWhatReplaySees(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := &channelSink{commands: make(chan choreography.Command, 100)}
-	detach := ses.Attach(sink)
+	attached := ses.Attach(ctx, sink, 0)
 
 	var live []string
 	receive := func(n int) {
@@ -98,8 +99,9 @@ func TestAttachedSinkSeesWhatReplaySees(t *testing.T) {
 	receive(1)
 	now.set(begin.Add(10 * time.Second))
 	receive(2) // both ends, at their own times although drawn much later
-	detach()
-	detach()
+	if err := errors.Join(attached.Close(), attached.Close()); err != nil {
+		t.Fatal(err)
+	}
 
 	travel, err := eng.Replay("a").Open()
 	if err != nil {
@@ -139,9 +141,9 @@ func TestBlockedSinkBlocksNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocked := &channelSink{commands: make(chan choreography.Command)} // nobody receives yet
-	ses.Attach(blocked)
+	ses.Attach(ctx, blocked, 0)
 	free := &channelSink{commands: make(chan choreography.Command, 1000)}
-	detach := ses.Attach(free)
+	attached := ses.Attach(ctx, free, 0)
 	for i := range 300 {
 		if _, err := ses.Signal(ctx, taskSignal(i, int64(i)*1000)); err != nil {
 			t.Fatal(err)
@@ -150,7 +152,9 @@ func TestBlockedSinkBlocksNobody(t *testing.T) {
 	for range 300 {
 		<-free.commands
 	}
-	detach()
+	if err := attached.Close(); err != nil {
+		t.Error(err)
+	}
 	go func() {
 		for range blocked.commands {
 			// let go, so that Close can wait for it

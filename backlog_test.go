@@ -145,7 +145,7 @@ func TestCrowd(t *testing.T) {
 			live[i] = map[eventlog.Seq]string{}
 			wg.Go(func() { look(t, ses, live[i]) })
 			wg.Go(func() { subscribe(t, ses) })
-			ses.Attach(&choreography.RecordingSink{})
+			ses.Attach(t.Context(), &choreography.RecordingSink{}, 0)
 		}
 		for id := range 12 {
 			wg.Go(func() {
@@ -418,7 +418,7 @@ func TestSinkBehindAFailedLog(t *testing.T) {
 	}
 	const n = 50
 	sink := &channelSink{commands: make(chan choreography.Command)}
-	detach := ses.Attach(sink)
+	live := ses.Attach(ctx, sink, 0)
 	for i := range n {
 		if _, err := ses.Signal(ctx, taskSignal(i, int64(i)*1000)); err != nil {
 			t.Fatal(err)
@@ -434,16 +434,18 @@ func TestSinkBehindAFailedLog(t *testing.T) {
 			break
 		}
 	}
-	// Each signal starts and completes what the one before began.
+	// Each signal starts one action and completes that of the signal before.
 	promptly(t, "the sink", func() {
-		for i := 1; i < 2*(n-1); i++ {
+		for i := 1; i < 2*n-1; i++ {
 			<-sink.commands
 		}
 	})
+	if <-live.Done(); !errors.Is(live.Err(), eventlog.ErrReadOnly) {
+		t.Errorf("the sink was detached with %v, want ErrReadOnly", live.Err())
+	}
 	if first.At != time.Duration(1_700_000_000_000)*time.Millisecond {
 		t.Errorf("the first command is %s", line(first))
 	}
-	detach()
 	if err := eng.Close(); err != nil {
 		t.Error(err)
 	}

@@ -62,16 +62,23 @@ func DeclarationOf(e *eventlog.Entry) (choreography.Declaration, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d choreography.Declaration
-	if word == wordScene {
-		d, err = scene.Compile(v)
-	} else {
-		d, err = choreography.CompileDeclaration(word, v)
-	}
+	d, err := compile(word, v)
 	if err != nil {
 		return nil, fmt.Errorf("sajou: entry %d: %w", e.Seq, err)
 	}
 	return d, nil
+}
+
+// compile makes a declaration of what a define entry holds.
+func compile(word string, v signal.Value) (choreography.Declaration, error) {
+	if word != wordScene {
+		return choreography.CompileDeclaration(word, v)
+	}
+	s, err := scene.Compile(v)
+	if err != nil {
+		return nil, err // and no typed nil
+	}
+	return s, nil
 }
 
 func openedOf(e *eventlog.Entry) (TimeAuthority, error) {

@@ -53,12 +53,14 @@ func record() error {
 		return err
 	}
 	var sink choreography.RecordingSink
-	detach := ses.Attach(&sink)       // commands, as they happen
-	head, err := ses.Signal(ctx, sig) // durable when it returns
+	live := ses.Attach(ctx, &sink, 60) // commands, as they happen
+	head, err := ses.Signal(ctx, sig)  // durable when it returns
 	if err != nil {
 		return err
 	}
-	detach()
+	if err := live.Close(); err != nil {
+		return err
+	}
 
 	fmt.Printf("entry %d is durable\n", head.Seq)
 	state, err := eng.Replay("release-42").At(ctx, head.Seq)

@@ -12,6 +12,7 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
+	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // This file adapts log entries to the pure packages, which never see one.
@@ -30,7 +31,23 @@ const (
 
 // Projections returns the projections of every session, in the order in which
 // they advance.
-func Projections() projection.Set {
+func Projections() projection.Set { return ProjectionsWith(ProjectionConfig{}) }
+
+// ProjectionConfig says in what a set of projections differs from that of
+// [Projections]. The zero value is that one.
+type ProjectionConfig struct {
+	// Actions are custom actions of the stage, by name.
+	Actions map[string]stage.Action
+
+	// Scene, unless nil, is the scene of the stage from the beginning, and
+	// scenes that the log brings into force are passed over: a session seen
+	// in another scene.
+	Scene *scene.Scene
+}
+
+// ProjectionsWith is [Projections] with another stage. Images made with one
+// configuration are not taken for those of another.
+func ProjectionsWith(cfg ProjectionConfig) projection.Set {
 	return projection.Set{
 		{
 			Name:    ProjectionSession,
@@ -50,7 +67,7 @@ func Projections() projection.Set {
 				return &performances{scheduler: s}, nil
 			},
 		},
-		stageProjection(stage.Config{}),
+		stageProjection(cfg),
 	}
 }
 
@@ -95,6 +112,16 @@ func (p *performances) Perform(sink choreography.CommandSink) { p.scheduler.SetS
 // NextBoundary returns the instant at which the next step begins or ends. It
 // implements [replay.Performer].
 func (p *performances) NextBoundary() (time.Duration, bool) { return p.scheduler.Next() }
+
+// animating reports whether an animation is running.
+func (p *performances) animating() bool {
+	for perf := range p.scheduler.Performances() {
+		for range perf.Animations() {
+			return true
+		}
+	}
+	return false
+}
 
 // Len, Names and Member let expressions read one performance without making
 // the view of all. They implement Members of package replay/where.

@@ -39,7 +39,11 @@ func (r *Replay) AtMoment(ctx context.Context, m replay.Moment) (*projection.Fol
 // Open returns the session's time travel: addresses, cursors, commands,
 // searches. The error is [eventlog.ErrNoSession] when there is no such
 // session.
-func (r *Replay) Open() (*replay.Replay, error) {
+func (r *Replay) Open() (*replay.Replay, error) { return r.OpenWith(r.engine.set) }
+
+// OpenWith is [Replay.Open] with other projections than the engine's, such as
+// those of [ProjectionsWith].
+func (r *Replay) OpenWith(set projection.Set) (*replay.Replay, error) {
 	log, err := r.engine.log.Session(r.name)
 	if err != nil {
 		return nil, err
@@ -47,11 +51,13 @@ func (r *Replay) Open() (*replay.Replay, error) {
 	if !log.Exists() {
 		return nil, fmt.Errorf("%w: %q", eventlog.ErrNoSession, r.name)
 	}
-	return r.engine.replayOf(log), nil
+	return r.engine.replayWith(log, set), nil
 }
 
-func (e *Engine) replayOf(log *eventlog.Session) *replay.Replay {
-	src, set := &source{log, e}, Projections()
+func (e *Engine) replayOf(log *eventlog.Session) *replay.Replay { return e.replayWith(log, e.set) }
+
+func (e *Engine) replayWith(log *eventlog.Session, set projection.Set) *replay.Replay {
+	src := &source{log, e}
 	if e.snaps == nil {
 		return replay.Open(src, set, nil)
 	}

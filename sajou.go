@@ -3,16 +3,17 @@
 //
 // Everything that happens in a session is an entry of one hash-chained log
 // ([eventlog]). Everything else is a fold over that log and can be thrown away
-// ([projection]): which choreographies are in force and which performances
-// are under way ([choreography]). An [Engine] is one store in one directory;
-// a [Session] records signals and drives sinks live; a [Replay] travels in
-// time through what was recorded ([replay]).
+// ([projection]): which choreographies are in force, which performances are
+// under way ([choreography]) and what a viewer sees of them ([stage]). An
+// [Engine] is one store in one directory; a [Session] records signals and
+// drives sinks live; a [Replay] travels in time through what was recorded
+// ([replay]).
 //
 //	eng, err := sajou.Open(dir, sajou.Config{})
 //	ses, err := eng.Session(ctx, "release-42")
 //	_, err = ses.Define(ctx, definitions...)
 //	head, err := ses.Signal(ctx, sig)                        // durable when it returns
-//	detach := ses.Attach(sink)                               // a choreography.CommandSink
+//	live := ses.Attach(ctx, sink, 60)                        // a choreography.CommandSink, 60 frames a second
 //	state, err := eng.Replay("release-42").At(ctx, 812)
 //
 // # What a session records
@@ -21,13 +22,15 @@
 //
 //	["opened", {"time": "wall"}]
 //
-// which says where its time comes from ([TimeAuthority]). A choreography that
+// which says where its time comes from ([TimeAuthority]). A declaration that
 // comes into force is an entry of kind define, data
 //
-//	["choreography", definition]
+//	[word, declaration]
 //
-// with the definition as it was written, so a log replays without any file
-// beside it. Signals are entries whose data package signal describes. Nothing
+// where the word is choreography, sequence, easing, binding or scene, and the
+// declaration stands as it was written, so a log replays without any file
+// beside it. What a declaration refers to by name is in force before it.
+// Signals are entries whose data package signal describes. Nothing
 // in a log depends on the clock, the machine or chance: the same records
 // under the same session name give the same head hash in every store.
 //
@@ -44,7 +47,9 @@
 //   - Decisions see the newest state; sinks, subscribers and [Session.State] see
 //     an entry only once it is durable.
 //   - A slow or blocked sink or subscriber never delays a writer and loses
-//     nothing: each reads the log at its own pace, and holds no queue.
+//     nothing but frames: each reads the log at its own pace, and holds no
+//     queue. One that panics is detached, and one that never returns is given
+//     up when it is closed ([Live]).
 //   - Opening after a crash continues from the newest good snapshot and the
 //     entries behind it.
 package sajou
@@ -54,15 +59,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/snapshot"
+	"github.com/sajou-dev/sajou-go/stage"
 )
 
 // ErrTime answers a signal whose timestamp the session's time cannot take in.
@@ -84,12 +93,29 @@ type Config struct {
 	// open. Zero means not at all.
 	LockWait time.Duration
 
-	// FrameRate is how often an attached sink gets updates while something
-	// moves, in frames a second from 1 to 1000. Zero means 60.
+	// Actions are what the embedding program adds to the actions of the stage,
+	// by name. A store keeps nothing of them: whoever opens it without them
+	// sees the same session without what they show.
+	Actions map[string]stage.Action
+
+	// FrameRate is how often an attached sink gets updates or frames while
+	// something moves, in frames a second from 1 to 1000, unless it asks for
+	// another rate. Zero means 60.
 	FrameRate int
+
+	// SinkGrace is how long closing waits for a sink's call that is under way,
+	// before the sink is given up; see [Live]. Zero means 5 s; less than zero
+	// means not at all.
+	SinkGrace time.Duration
 
 	// Now is the clock that frames are drawn by. Nil means time.Now.
 	Now func() time.Time
+
+	// AfterFunc waits for frames and for sinks: it calls f once, d from now,
+	// on a goroutine of its own, and stop takes that back. Nil means
+	// [time.AfterFunc]. Whoever sets Now sets it too, so that both are of one
+	// time.
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// FS is the file system of the log. Nil means the operating system's;
 	// with any other no snapshots are kept.
@@ -104,11 +130,17 @@ type Config struct {
 const SnapshotFile = "snapshots.db"
 
 func (c Config) withDefaults() (Config, error) {
-	if c.FrameRate < 0 || c.FrameRate > 1000 {
-		return c, fmt.Errorf("sajou: frame rate %d is not from 1 to 1000", c.FrameRate)
-	}
 	if c.FrameRate == 0 {
 		c.FrameRate = 60
+	}
+	if err := checkRate(c.FrameRate); err != nil {
+		return c, err
+	}
+	if c.SinkGrace == 0 {
+		c.SinkGrace = 5 * time.Second
+	}
+	if c.AfterFunc == nil {
+		c.AfterFunc = afterFunc
 	}
 	if c.SnapshotEvery == 0 {
 		c.SnapshotEvery = snapshot.DefaultInterval
@@ -125,6 +157,7 @@ func (c Config) withDefaults() (Config, error) {
 // Engine is one open store. Its methods may be called from many goroutines.
 type Engine struct {
 	cfg    Config           // immutable after Open
+	set    projection.Set   // what every session is folded with; immutable after Open
 	log    *eventlog.Log    // immutable after Open
 	snaps  *snapshot.Store  // nil: none are kept; immutable after Open
 	writer *snapshot.Writer // nil: none are written; immutable after Open
@@ -132,7 +165,8 @@ type Engine struct {
 	mu       sync.Mutex
 	sessions map[string]*Session // guarded by mu
 	closed   bool                // guarded by mu
-	sinks    sync.WaitGroup      // attached sinks
+	lives    map[*Live]struct{}  // attached sinks; guarded by mu
+	readers  sync.WaitGroup      // what reads the log for sinks
 	folds    sync.WaitGroup      // sessions that are catching up
 	stop     context.CancelFunc  // ends attached sinks
 	live     context.Context     // done when the engine closes; for goroutines it owns
@@ -156,7 +190,10 @@ func Open(dir string, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, log: l, sessions: make(map[string]*Session)}
+	e := &Engine{
+		cfg: cfg, set: ProjectionsWith(ProjectionConfig{Actions: cfg.Actions}), log: l,
+		sessions: make(map[string]*Session), lives: make(map[*Live]struct{}),
+	}
 	e.live, e.stop = context.WithCancel(context.Background())
 	if cfg.FS == nil {
 		e.openSnapshots(filepath.Join(dir, SnapshotFile))
@@ -195,6 +232,10 @@ func (e *Engine) Log() *eventlog.Log { return e.log }
 // Snapshots returns the engine's snapshots, or nil when it works without.
 func (e *Engine) Snapshots() *snapshot.Store { return e.snaps }
 
+// Projections returns what the engine folds every session with: [Projections],
+// with the stage that has the actions of its [Config]. It must not be changed.
+func (e *Engine) Projections() projection.Set { return e.set }
+
 // Sessions returns the names of all sessions in the order they were begun.
 func (e *Engine) Sessions() ([]string, error) {
 	infos, err := e.log.Sessions()
@@ -223,17 +264,23 @@ func (e *Engine) Latest() (string, error) {
 
 // Close detaches all sinks, waits for calls under way and for snapshots that
 // are being written, and closes the store. Closing again does nothing.
+//
+// A sink whose call does not return within [Config.SinkGrace] is given up: the
+// error then matches [ErrSinkStuck] and names it, and the store is closed all
+// the same.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	closed := e.closed
 	e.closed = true
+	lives := slices.Collect(maps.Keys(e.lives))
 	e.mu.Unlock()
 	if closed {
 		return nil
 	}
 	e.stop()
-	e.sinks.Wait()
-	err := e.log.Close() // after this nobody records, and so nobody begins to fold
+	err := e.await(lives...)
+	e.readers.Wait()
+	err = errors.Join(err, e.log.Close()) // after this nobody records, and so nobody begins to fold
 	e.folds.Wait()
 	if e.writer != nil {
 		e.writer.Close()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,11 +44,13 @@ type Session struct {
 	logBytes uint64           // estimated size of the session's log; guarded by mu
 }
 
-// position is what a record's entries' times follow from.
+// position is what the next record is decided by: what its entries' times
+// follow from, and what its declarations may refer to.
 type position struct {
-	begun bool // the session has its first entry
-	time  sessionTime
-	at    time.Duration
+	begun   bool // the session has its first entry
+	time    sessionTime
+	at      time.Duration
+	catalog *choreography.Catalog
 }
 
 // scratch is memory that is used anew for each record.
@@ -90,7 +94,11 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	if !ok {
 		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionSession)
 	}
-	s.next = position{s.fold.Head().Seq > 0, state.time, s.fold.At()}
+	perform, ok := s.fold.State(ProjectionPerformances).(*performances)
+	if !ok {
+		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionPerformances)
+	}
+	s.next = position{s.fold.Head().Seq > 0, state.time, s.fold.At(), perform.scheduler.Catalog()}
 	s.snapped = s.fold.Head().Seq
 	if s.logBytes, err = e.log.DiskSize(ctx, name); err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", name, err)
@@ -135,7 +143,8 @@ func (s *Session) Name() string { return s.log.Name() }
 func (s *Session) Head() eventlog.Head { return s.log.Head() }
 
 // Define brings declarations into force, in order, in one batch. One that
-// refers to what is not in force is refused, and nothing is recorded then.
+// refers to what is not in force, before it in the batch or in the session, is
+// refused, and nothing is recorded then.
 func (s *Session) Define(ctx context.Context, declarations ...choreography.Declaration) (eventlog.Head, error) {
 	out, err := s.Record(ctx, Record{Declarations: declarations})
 	return out.Head, err
@@ -149,17 +158,16 @@ func (s *Session) Signal(ctx context.Context, sig *signal.Signal) (eventlog.Head
 	return out.Head, err
 }
 
-// Record writes definitions and signals as one batch, durable when the call
-// returns. Errors: [signal.ErrSchema], [ErrTime], and those of
-// [eventlog.Session.Append].
+// Record writes declarations and signals as one batch, durable when the call
+// returns. Errors: [signal.ErrSchema], [ErrTime], [choreography.ErrDefinition],
+// and those of [eventlog.Session.Append].
 func (s *Session) Record(ctx context.Context, r Record) (Outcome, error) {
-	signals, err := check(ctx, &r)
-	if err != nil {
+	if err := check(ctx, &r); err != nil {
 		return Outcome{}, err
 	}
 	var t *eventlog.Ticket
 	var refused error
-	err = s.log.Write(func(round *eventlog.Round) { t, refused = s.stage(round, &r, signals) })
+	err := s.log.Write(func(round *eventlog.Round) { t, refused = s.stage(round, &r) })
 	switch {
 	case refused != nil:
 		return Outcome{}, refused
@@ -174,13 +182,10 @@ func (s *Session) Record(ctx context.Context, r Record) (Outcome, error) {
 // one is written. Every Pending must be waited for, once and in order. Errors
 // are those of [Session.Record].
 func (s *Session) Stage(ctx context.Context, r Record) (*Pending, error) {
-	signals, err := check(ctx, &r)
-	if err != nil {
+	if err := check(ctx, &r); err != nil {
 		return nil, err
 	}
-	t, err := s.log.StageIn(func(round *eventlog.Round) (*eventlog.Ticket, error) {
-		return s.stage(round, &r, signals)
-	})
+	t, err := s.log.StageIn(func(round *eventlog.Round) (*eventlog.Ticket, error) { return s.stage(round, &r) })
 	if err != nil {
 		return nil, err
 	}
@@ -204,15 +209,49 @@ func outcomeOf(t *eventlog.Ticket) (Outcome, error) {
 	return Outcome{First: t.First(), Head: head, Repeat: t.Repeat()}, nil
 }
 
-// check refuses what cannot be a record, and asks the schema.
-func check(ctx context.Context, r *Record) ([]*signal.Signal, error) {
+// check refuses what cannot be a record whatever the session's state is. It
+// puts what is to be recorded in the place of what was given, which it leaves
+// alone.
+func check(ctx context.Context, r *Record) (err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	if len(r.Declarations) == 0 && len(r.Signals) == 0 {
-		return nil, fmt.Errorf("%w: a record needs a definition or a signal", eventlog.ErrInvalid)
+		return fmt.Errorf("%w: a record needs a declaration or a signal", eventlog.ErrInvalid)
 	}
-	return judge(r.Signals, r.Lenient)
+	if r.Declarations, err = compiled(r.Declarations); err != nil {
+		return err
+	}
+	r.Signals, err = judge(r.Signals, r.Lenient)
+	return err
+}
+
+// compiled makes each declaration anew of what would be recorded of it, as a
+// replay does: whatever its type says, what is in force live is what the log
+// says.
+func compiled(given []choreography.Declaration) ([]choreography.Declaration, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	made := make([]choreography.Declaration, len(given))
+	for i, d := range given {
+		if v := reflect.ValueOf(d); d == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil, fmt.Errorf("%w: declaration %d of the record is nil", eventlog.ErrInvalid, i+1)
+		}
+		value := slices.Clone(d.Value()) // the catalog keeps it, and whose it is only the giver knows
+		_, rest, err := signal.CheckValue(value)
+		switch {
+		case err != nil:
+		case len(rest) > 0:
+			err = errors.New("more than one value")
+		default:
+			made[i], err = compile(d.Word(), value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: declaration %d of the record: %w", eventlog.ErrInvalid, i+1, err)
+		}
+	}
+	return made, nil
 }
 
 // judge asks the schema about each signal. Leniently, those it refuses are
@@ -281,13 +320,14 @@ func problemOf(err error) string {
 
 // stage decides on a record against the newest state and gives it its place.
 // It runs in a round of the log, alone. The fold moves on while the disk works.
-func (s *Session) stage(round *eventlog.Round, r *Record, signals []*signal.Signal) (*eventlog.Ticket, error) {
+func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, error) {
 	if broken := s.broken.Load(); broken != nil {
 		return nil, *broken
 	}
-	after, err := s.draft(r, signals)
+	after, err := s.draft(r)
 	if err != nil {
-		// What was in time when it was recorded may not be when it is repeated.
+		// What was in time, or referred to what was in force, when it was
+		// recorded may not when it is repeated.
 		if t, lookup := round.Repeat(r.Key); t != nil || lookup != nil {
 			return t, lookup
 		}
@@ -305,7 +345,7 @@ func (s *Session) stage(round *eventlog.Round, r *Record, signals []*signal.Sign
 
 // draft turns a record into drafts in s.scratch, and returns where the session
 // stands behind it.
-func (s *Session) draft(r *Record, signals []*signal.Signal) (position, error) {
+func (s *Session) draft(r *Record) (position, error) {
 	c := &s.scratch
 	if cap(c.data) > 1<<20 {
 		*c = scratch{} // one large import should not be remembered for ever
@@ -321,11 +361,18 @@ func (s *Session) draft(r *Record, signals []*signal.Signal) (position, error) {
 		c.data = appendOpened(c.data, s.authority)
 		add(eventlog.KindSession)
 	}
-	for _, d := range r.Declarations {
+	for i, d := range r.Declarations {
+		if d.Word() != wordScene { // a scene refers to nothing
+			catalog, err := p.catalog.With(d)
+			if err != nil {
+				return p, fmt.Errorf("declaration %d of the record: %w", i+1, err)
+			}
+			p.catalog = catalog
+		}
 		c.data = appendDeclaration(c.data, d)
 		add(eventlog.KindDefine)
 	}
-	for i, sig := range signals {
+	for i, sig := range r.Signals {
 		at, err := p.time.at(sig, p.at)
 		if err != nil && !r.Lenient {
 			return p, fmt.Errorf("signal %d of the record: %w", i+1, err)

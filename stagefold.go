@@ -3,6 +3,8 @@ package sajou
 import (
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -15,21 +17,40 @@ import (
 // the scene and the performances make.
 const ProjectionStage = "stage"
 
-// stageState is the visible stage as a state. The performances tell it what
-// they do while they advance; see join.
-type stageState struct{ *stage.Stage }
+// stageVersion is the version of the projection.
+const stageVersion = 1
 
-func stageProjection(cfg stage.Config) projection.Projection {
+// stageState is the visible stage as a state. The performances tell it what
+// they do while they advance; see Join.
+type stageState struct {
+	*stage.Stage
+	fixed bool // the scene is given, whatever the log says
+}
+
+func stageProjection(pc ProjectionConfig) projection.Projection {
+	cfg, fixed := stage.Config{Actions: pc.Actions}, pc.Scene != nil
+	version := uint32(stageVersion)
+	if fixed {
+		// Another rule, and so another version, which no ordinary one reaches.
+		version = 1<<31 | uint32(xxhash.Sum64(pc.Scene.Value())>>33)
+	}
 	return projection.Projection{
 		Name:    ProjectionStage,
-		Version: 1,
-		New:     func() projection.State { return stageState{stage.New(cfg)} },
+		Version: version,
+		New: func() projection.State {
+			s := stage.New(cfg)
+			if fixed {
+				s.SetScene(pc.Scene)
+			}
+			return stageState{s, fixed}
+		},
+		// What was written with other actions the stage itself refuses.
 		Restore: func(data []byte) (projection.State, error) {
 			s, err := stage.Restore(cfg, data)
 			if err != nil {
 				return nil, err
 			}
-			return stageState{s}, nil
+			return stageState{s, fixed}, nil
 		},
 		Join: func(s projection.State, before func(string) projection.State) {
 			if p, ok := before(ProjectionPerformances).(*performances); ok {
@@ -52,7 +73,9 @@ func (s stageState) Apply(e *eventlog.Entry) {
 	case eventlog.KindDefine:
 		switch d, _ := DeclarationOf(e); d := d.(type) {
 		case *scene.Scene:
-			s.SetScene(d)
+			if !s.fixed {
+				s.SetScene(d)
+			}
 		case *choreography.Definition:
 			s.Choreographed()
 		}
