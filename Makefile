@@ -3,7 +3,7 @@ LINT     := go tool -modfile=.ci/tools.mod golangci-lint
 FUZZTIME ?= 30000x
 SUITE    ?= internal/conformance/testdata
 
-.PHONY: check fmt fmt-check vet lint test race fuzz bench golden cover generate conformance demo clean
+.PHONY: check fmt fmt-check vet lint test race arch fuzz bench golden cover generate conformance demo clean
 
 check: fmt-check vet lint test
 
@@ -13,9 +13,10 @@ vet:         ; go vet ./...
 lint:        ; $(LINT) run
 test:        ; go test ./...
 race:        ; .ci/race
+arch:        ; .ci/arch
 fuzz:        ; FUZZTIME=$(FUZZTIME) .ci/fuzz
 bench:       ; go run ./internal/bench
-golden:      ; go test ./choreography ./stage/picture ./cmd/sajou-replay -update
+golden:      ; go test . ./choreography ./stage ./stage/picture ./cmd/sajou-replay -update
 cover:       ; go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
 generate:    ; go generate ./...
 conformance: ; SAJOU_CONFORMANCE=$(SUITE) go test -v -count=1 ./internal/conformance

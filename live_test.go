@@ -366,11 +366,11 @@ func TestPanickingSink(t *testing.T) {
 	boom := errors.New("boom")
 	for _, call := range sinkCalls {
 		for how, do := range map[string]func(){
-			"text":   func() { panic("no such sprite") },
-			"error":  func() { panic(boom) },
-			"nil":    func() { panic(nil) },
+			"text":    func() { panic("no such sprite") },
+			"error":   func() { panic(boom) },
+			"nil":     func() { panic(nil) },
 			"runtime": func() { _ = sinkCalls[len(sinkCalls)] },
-			"goexit": runtime.Goexit,
+			"goexit":  runtime.Goexit,
 		} {
 			play(t, sajou.TimeWall, func(th *theatre) {
 				bad := th.attach(th.Context(), &actor{call, do})

@@ -57,6 +57,7 @@ var layers = []layer{
 	{"internal/conformance", effects, []string{"signal", "choreography"}},
 	{"internal/bench", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
 	{"internal/layers", effects, nil},
+	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
 		"stage/scene", "stage", "stage/picture",
