@@ -23,6 +23,16 @@
 // the instant of both, as the replay package does. Images are taken before, or
 // after, as one likes; replay uses those whose time is the entry's own.
 //
+// # States that hear of each other
+//
+// A state may follow what another one does while that advances: a projection's
+// Join is given the states of those before it in the Set, and ties its own to
+// them, after New, after Restore and so for each clone. What it is told lies
+// between the state's own last Advance and the next, since the one before it
+// advances, and applies, first. The tie is no part of either state's bytes: it
+// is made anew each time, and so whatever is told through it must be a function
+// of the entries and the time.
+//
 // # Invariants
 //
 //   - States are functions of the entries alone. They have no clock, no
@@ -105,10 +115,12 @@ type Projection struct {
 	Restore func(data []byte) (State, error)
 
 	// Join, unless nil, ties a state that New or Restore has made to the states
-	// of the projections before it in the [Set], all made already: a state may
-	// so be told things by another one while that advances. Before returns the
-	// state of the projection with that name, nil if the set has none. What is
-	// told must be a function of the entries and the time, as states are.
+	// of the projections before it in the [Set], all made and joined already: a
+	// state may so be told things by another one while that advances. It is
+	// called once for each state, in the set's order. Before returns the state
+	// of the projection with that name, nil if none before it has it, and is
+	// good during the call only. What is told must be a function of the entries
+	// and the time, as states are.
 	Join func(s State, before func(name string) State)
 }
 
