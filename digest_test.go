@@ -24,14 +24,20 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 // digestStory is a fixed session: what happens, and how long after what came
 // before.
 var digestStory = []step{
-	{"task_dispatch", 0, 0},
+	{"thinking", 0, 0},
+	{"tool_call", 200, 0},
+	{"scene", 0, 0},
+	{"choreographies", 0, 0},
+	{"task_dispatch", 333, 0},
 	{"tool_call", 40, 1},
+	{"user.wave", 0, 0},
 	{"thinking", 0, 0},
 	{"task_dispatch", 333, 2},
 	{"error", 150, 0},
 	{"tool_call", 700, 1},
 	{"error", 1, 1},
-	{"task_dispatch", 5000, 1},
+	{"user.wave", 5000, 1},
+	{"task_dispatch", 40, 1},
 	{"thinking", 40, 2},
 }
 
@@ -44,13 +50,10 @@ func TestDigestsAreEverywhereTheSame(t *testing.T) {
 	ctx := t.Context()
 	eng, ses := begin(t, "store", sajou.Config{FS: vfs.NewMem()})
 	defer func() { _ = eng.Close() }()
-	if _, err := ses.Define(ctx, definitions(t, storyDefinitions...)...); err != nil {
-		t.Fatal(err)
-	}
 	ms := int64(0)
 	for i, s := range digestStory {
 		ms += s.wait
-		if _, err := ses.Signal(ctx, s.signal(i, ms)); err != nil {
+		if _, err := ses.Record(ctx, s.record(t, i, ms)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,13 +9,18 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
+	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // storyDefinitions have groups, continuations, handlers and interrupts.
@@ -29,7 +34,20 @@ var storyDefinitions = []string{
 		{"action":"onInterrupt","steps":[{"action":"flash","target":"signal.from","duration":200},{"action":"destroy","entity":"pigeon"}]}]}`,
 	`{"on":"tool_call","steps":[{"action":"move","entity":"signal.agentId","to":"forge","duration":333.25,"easing":"easeInOut"},{"action":"wait","duration":5000}]}`,
 	`{"on":"error","interrupts":true,"steps":[{"action":"flash","target":"signal.agentId","duration":120}]}`,
+	`{"on":"user.wave","steps":[
+		{"action":"parallel","steps":[
+			{"action":"drawBeam","entity":"signal.agentId","to":"forge","duration":250},
+			{"action":"typeText","entity":"signal.agentId","text":"h\u00e9llo","duration":333},
+			{"action":"set","entity":"signal.agentId","property":"opacity","value":0.3,"duration":170.5,"easing":"easeInOut"},
+			{"action":"move","entity":"signal.agentId","by":{"x":30,"y":-7.7},"duration":210,"easing":"easeOut"}]},
+		{"action":"set","entity":"signal.agentId","property":"opacity","revert":true,"duration":90},
+		{"action":"playSound","entity":"signal.agentId","sound":"bell"}]}`,
 }
+
+// storyScene is the scene that a history can bring into force.
+const storyScene = `{"sajou":"scene","version":1,"name":"yard","size":{"width":640,"height":360},
+	"slots":{"left":{"x":160,"y":220},"right":{"x":480.5,"y":220}},"waypoints":{"forge":{"x":320,"y":90},"desk":{"x":33,"y":41}},
+	"entities":[{"id":"agent","at":"left"},{"id":"pigeon","at":"desk","hidden":true}]}`
 
 // step is one thing that happens in a random history.
 type step struct {
@@ -38,13 +56,33 @@ type step struct {
 	task int
 }
 
+// Besides signals, a history has the choreographies and the scene come into
+// force: what comes before is seen as impressions, on the scene that is there
+// without one.
 var drawStep = rapid.Custom(func(t *rapid.T) step {
 	return step{
-		typ:  rapid.SampledFrom([]string{"task_dispatch", "task_dispatch", "tool_call", "error", "thinking"}).Draw(t, "type"),
+		typ: rapid.SampledFrom([]string{
+			"task_dispatch", "task_dispatch", "tool_call", "error", "thinking", "user.wave", "user.wave", "choreographies", "scene",
+		}).Draw(t, "type"),
 		wait: rapid.SampledFrom([]int64{0, 0, 1, 40, 150, 333, 700, 5000}).Draw(t, "wait"),
 		task: rapid.IntRange(0, 2).Draw(t, "task"),
 	}
 })
+
+// record is what step n of a history records.
+func (s step) record(t testing.TB, n int, ms int64) sajou.Record {
+	switch s.typ {
+	case "choreographies":
+		return sajou.Record{Declarations: definitions(t, storyDefinitions...)}
+	case "scene":
+		sc, err := scene.Compile(value(t, storyScene))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sajou.Record{Declarations: []choreography.Declaration{sc}}
+	}
+	return sajou.Record{Signals: []*signal.Signal{s.signal(n, ms)}}
+}
 
 func (s step) signal(n int, ms int64) *signal.Signal {
 	payload := map[string]string{
@@ -52,6 +90,7 @@ func (s step) signal(n int, ms int64) *signal.Signal {
 		"tool_call":     `{"toolName":"x","agentId":"agent"}`,
 		"error":         `{"message":"m","severity":"error","agentId":"agent"}`,
 		"thinking":      `{"agentId":"agent","content":"hm"}`,
+		"user.wave":     `{"agentId":"agent"}`,
 	}[s.typ]
 	line := fmt.Appendf(nil, `{"id":"s%d","type":%q,"timestamp":%d,"source":"test","correlationId":"task-%d","payload":%s}`,
 		n, s.typ, 1_700_000_000_000+ms, s.task, payload)
@@ -75,14 +114,11 @@ func TestStateIsTheSameLiveAndReplayed(t *testing.T) {
 		n++
 		eng, ses := begin(rt, fmt.Sprintf("%s/%d", dir, n), sajou.Config{SnapshotEvery: 3})
 		defer func() { _ = eng.Close() }()
-		if _, err := ses.Define(ctx, definitions(t, storyDefinitions...)...); err != nil {
-			rt.Fatal(err)
-		}
 		live := map[eventlog.Seq]string{}
 		ms := int64(0)
 		for i, s := range rapid.SliceOfN(drawStep, 1, 12).Draw(rt, "history") {
 			ms += s.wait
-			if _, err := ses.Signal(ctx, s.signal(i, ms)); err != nil {
+			if _, err := ses.Record(ctx, s.record(t, i, ms)); err != nil {
 				rt.Fatal(err)
 			}
 			f, err := ses.State(ctx)
@@ -116,19 +152,17 @@ func TestStateIsTheSameLiveAndReplayed(t *testing.T) {
 }
 
 // For any history and any way of looking at it in between, the state after
-// it is the same: how time is cut makes no difference.
+// it is the same: how time is cut makes no difference, nor that the state was
+// written down on the way and restored.
 func TestLookingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx := context.Background()
 		eng, ses := begin(rt, "store", sajou.Config{FS: vfs.NewMem()})
 		defer func() { _ = eng.Close() }()
-		if _, err := ses.Define(ctx, definitions(t, storyDefinitions...)...); err != nil {
-			rt.Fatal(err)
-		}
 		ms := int64(0)
 		for i, s := range rapid.SliceOfN(drawStep, 1, 12).Draw(rt, "history") {
 			ms += s.wait
-			if _, err := ses.Signal(ctx, s.signal(i, ms)); err != nil {
+			if _, err := ses.Record(ctx, s.record(t, i, ms)); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -149,8 +183,16 @@ func TestLookingChangesNothing(t *testing.T) {
 			if err := looked.Apply(&e); err != nil {
 				rt.Fatal(err)
 			}
+			if rapid.Bool().Draw(rt, "restored") {
+				if looked, err = looked.Clone(); err != nil {
+					rt.Fatal(err)
+				}
+			}
 			if a, b := digests(plain), digests(looked); a != b {
 				rt.Fatalf("entry %d: %s without looking, %s with", e.Seq, a, b)
+			}
+			if diff := cmp.Diff(sajou.FrameOf(plain), sajou.FrameOf(looked), cmpopts.IgnoreFields(stage.Frame{}, "Scene")); diff != "" {
+				rt.Fatalf("entry %d: seen without looking (-) and with (+):\n%s", e.Seq, diff)
 			}
 		}
 	})
@@ -199,12 +241,8 @@ func TestCrashAnywhereKeepsStates(t *testing.T) {
 			states[f.Head()] = digests(f)
 			acknowledged = f.Head().Seq
 		}
-		if _, err := ses.Define(ctx, definitions(t, storyDefinitions...)...); err != nil {
-			t.Fatal(err)
-		}
-		note()
-		for i, typ := range []string{"task_dispatch", "tool_call", "error", "task_dispatch", "thinking", "tool_call"} {
-			if _, err := ses.Signal(ctx, step{typ: typ, task: i % 2}.signal(i, int64(i)*90)); err != nil {
+		for i, typ := range []string{"thinking", "choreographies", "task_dispatch", "tool_call", "scene", "error", "task_dispatch", "user.wave", "tool_call"} {
+			if _, err := ses.Record(ctx, step{typ: typ, task: i % 2}.record(t, i, int64(i)*90)); err != nil {
 				t.Fatal(err)
 			}
 			note()

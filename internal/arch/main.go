@@ -73,10 +73,7 @@ func run(ctx context.Context, packages []string) ([]string, error) {
 	}
 	dir := strings.TrimSpace(string(root))
 	if len(packages) == 0 {
-		packages = slices.DeleteFunc(slices.Clone(pure), func(p string) bool {
-			_, err := os.Stat(filepath.Join(dir, strings.TrimSuffix(p, "/...")))
-			return err != nil
-		})
+		packages = pure
 	} else {
 		dir = "" // as the caller means them
 	}

@@ -1,0 +1,231 @@
+package sajou_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/stage"
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+func compiledScene(t testing.TB, text string) *scene.Scene {
+	t.Helper()
+	sc, err := scene.Compile(value(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sc
+}
+
+// tell records a story in a session with a scene of its own, with a snapshot at
+// nearly every entry.
+func tell(t *testing.T, dir string, cfg sajou.Config) {
+	t.Helper()
+	cfg.SnapshotEvery = 2
+	eng, ses := begin(t, dir, cfg)
+	for i, typ := range []string{"thinking", "scene", "choreographies", "task_dispatch", "user.wave", "tool_call", "user.wave"} {
+		if _, err := ses.Record(context.Background(), step{typ: typ, task: i}.record(t, i, int64(i)*100)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ses.State(context.Background()); err != nil { // so that the snapshot is offered now
+			t.Fatal(err)
+		}
+	}
+	if err := eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// states are the digests at each entry of session "a", folded with a set from
+// the first entry on, or from the snapshots if there are any that fit.
+func states(t *testing.T, eng *sajou.Engine, set projection.Set, snapshots bool) []string {
+	t.Helper()
+	log, err := eng.Log().Session("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	travel := replay.Open(log, set, nil)
+	if snapshots {
+		if travel, err = eng.Replay("a").OpenWith(set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []string
+	for seq := range log.Head().Seq + 1 {
+		f, err := travel.At(context.Background(), replay.Moment{Seq: seq})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, digests(f))
+	}
+	return all
+}
+
+// anySnapshot reports whether a store has an image that a set takes for its own.
+func anySnapshot(t *testing.T, eng *sajou.Engine, set projection.Set) bool {
+	t.Helper()
+	_, ok, err := eng.Snapshots().Nearest("a", 1<<40, set, func(eventlog.Head) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+// A recorded session can be seen in another scene: from its beginning, whatever
+// scene the log brings into force, and whatever snapshots are there.
+func TestAnotherScene(t *testing.T) {
+	dir := t.TempDir()
+	tell(t, dir, sajou.Config{})
+	eng, ses := begin(t, dir, sajou.Config{ReadOnly: true})
+	defer func() { _ = eng.Close() }()
+	hall := compiledScene(t, `{"sajou":"scene","version":1,"name":"hall","waypoints":{"forge":{"x":7,"y":9}}}`)
+	cave := compiledScene(t, `{"sajou":"scene","version":1,"name":"cave"}`)
+	if !anySnapshot(t, eng, eng.Projections()) {
+		t.Fatal("there are no snapshots")
+	}
+	versions := map[uint32]bool{}
+	for _, sc := range []*scene.Scene{nil, hall, cave} {
+		set := sajou.ProjectionsWith(sajou.ProjectionConfig{Scene: sc})
+		want := states(t, eng, set, false)
+		if got := states(t, eng, set, true); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("with the snapshots %s, without %s", got, want)
+		}
+		travel, err := eng.Replay("a").OpenWith(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, seq := range []eventlog.Seq{0, ses.Head().Seq} {
+			f, err := travel.At(t.Context(), replay.Moment{Seq: seq})
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, want := sajou.FrameOf(f).Scene.Name(), map[bool]string{true: "yard"}[seq > 0]
+			if sc != nil {
+				want = sc.Name()
+			} else if seq == 0 {
+				want = scene.Default().Name()
+			}
+			if name != want {
+				t.Errorf("at %d the scene is %q, want %q", seq, name, want)
+			}
+		}
+		if sc != nil && anySnapshot(t, eng, set) {
+			t.Error("a snapshot of the session's own scene was taken for one of another")
+		}
+		versions[set[len(set)-1].Version] = true
+	}
+	if len(versions) != 3 {
+		t.Errorf("three scenes have versions %v", versions)
+	}
+}
+
+// glow is an action of an embedding program.
+var glow = stage.Action{
+	Version: 1,
+	Start: func(c stage.Cue) []stage.Track {
+		return []stage.Track{{Channel: stage.ChannelScale, From: c.Figure.Scale, To: 3}}
+	},
+}
+
+// What a program adds to the stage is seen live, replayed and from snapshots;
+// snapshots made with other actions are passed over, and the session is folded
+// again.
+func TestActionsOfTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	with := map[string]stage.Action{"glow": glow}
+	other := map[string]stage.Action{"glow": {Version: 2, Start: glow.Start}}
+	func() {
+		eng, ses := begin(t, dir, sajou.Config{SnapshotEvery: 2, Actions: with})
+		defer func() { _ = eng.Close() }()
+		defs := definitions(t, `{"on":"tool_call","steps":[{"action":"glow","entity":"signal.agentId","duration":100}]}`)
+		if _, err := ses.Define(t.Context(), defs...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 {
+			if _, err := ses.Signal(t.Context(), step{typ: "tool_call"}.signal(i, int64(i)*60)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ses.State(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := ses.At(t.Context(), replay.Moment{Seq: ses.Head().Seq, Offset: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if figures := sajou.FrameOf(f).Figures; len(figures) == 0 || figures[len(figures)-1].Scale != 3 {
+			t.Errorf("the action shows nothing: %+v", figures)
+		}
+	}()
+	for _, c := range []struct {
+		name    string
+		actions map[string]stage.Action
+	}{
+		{"without it", nil}, {"with it", with}, {"with another version", other}, {"with it again", with},
+	} {
+		eng, ses := begin(t, dir, sajou.Config{SnapshotEvery: 2, Actions: c.actions})
+		set := eng.Projections()
+		want := states(t, eng, set, false)
+		if got := states(t, eng, set, true); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("opened %s: with the snapshots %s, without %s", c.name, got, want)
+		}
+		f, err := ses.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := digests(f); got != want[len(want)-1] {
+			t.Errorf("opened %s: live %s, replayed %s", c.name, got, want[len(want)-1])
+		}
+		if _, err := ses.Signal(t.Context(), step{typ: "tool_call"}.signal(100+len(want), int64(len(want))*100)); err != nil {
+			t.Fatal(err)
+		}
+		if err := eng.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// While the stage moves a viewer gets frames at the rate, also of what moves
+// without a choreography, and then no more.
+func TestFramesWhileTheStageMoves(t *testing.T) {
+	play(t, sajou.TimeWall, func(th *theatre) {
+		var sink frames
+		th.ses.Show(th.Context(), &sink, 0)
+		th.signal("task_dispatch")
+		sink.seen = nil
+		for range 200 {
+			th.pass(10 * time.Millisecond)
+		}
+		wantLines(t, "a walk, a rest and a flash", sink.times(), "100ms", "200ms", "300ms", "400ms", "1.35s")
+		if now, _ := th.running(); now != 0 {
+			t.Errorf("%d timers run when all is over", now)
+		}
+		th.close()
+	}, strollDefinition)
+
+	play(t, sajou.TimeWall, func(th *theatre) {
+		var sink frames
+		var commands choreography.RecordingSink
+		th.ses.Show(th.Context(), &sink, 0)
+		th.ses.Attach(th.Context(), &commands, 0)
+		th.signal("thinking") // an impression: speech that fades
+		for range 1000 {
+			th.pass(10 * time.Millisecond)
+		}
+		last := sink.seen[len(sink.seen)-1]
+		if len(sink.seen) < 40 || last.At < 4*time.Second || last.At > 6*time.Second || last.Figures[0].Text != "" {
+			t.Errorf("%d frames, the last at %v is %+v", len(sink.seen), last.At, last.Figures)
+		}
+		if now, _ := th.running(); now != 0 || len(commands.Commands) > 0 {
+			t.Errorf("when all is over %d timers run; there were commands %v", now, commands.Commands)
+		}
+		th.close()
+	})
+}
