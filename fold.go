@@ -78,14 +78,21 @@ type performances struct {
 	// byID has the active performances by id, made when an expression asks for
 	// one and good until the scheduler is next told something.
 	byID map[string]choreography.Performance
+
+	// signal is that of entry seq, the last that could be decoded. It points
+	// into the entry, and is there for the stage, which applies the same one.
+	signal signal.Signal
+	seq    eventlog.Seq
 }
 
 func (p *performances) Apply(e *eventlog.Entry) {
 	p.byID = nil
 	switch e.Kind {
 	case eventlog.KindSignal:
-		if sig, err := signal.Decode(e.Data); err == nil {
-			p.scheduler.Signal(uint64(e.Seq), &sig)
+		var err error
+		if p.signal, err = signal.Decode(e.Data); err == nil {
+			p.seq = e.Seq
+			p.scheduler.Signal(uint64(e.Seq), &p.signal)
 		}
 	case eventlog.KindDefine:
 		if d, err := DeclarationOf(e); err == nil {

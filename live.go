@@ -311,7 +311,7 @@ type spectator struct {
 }
 
 func (s *spectator) begin(v *viewer) {
-	if st, ok := v.fold.State(ProjectionStage).(stageState); ok {
+	if st, ok := v.fold.State(ProjectionStage).(*stageState); ok {
 		s.stage = st.Stage
 	}
 	v.dirty = true // what is seen now is the first frame

@@ -25,6 +25,9 @@ const stageVersion = 1
 type stageState struct {
 	*stage.Stage
 	fixed bool // the scene is given, whatever the log says
+
+	// performances has decoded the entry already; nil if the set lacks it.
+	performances *performances
 }
 
 func stageProjection(pc ProjectionConfig) projection.Projection {
@@ -42,7 +45,7 @@ func stageProjection(pc ProjectionConfig) projection.Projection {
 			if fixed {
 				s.SetScene(pc.Scene)
 			}
-			return stageState{s, fixed}
+			return &stageState{Stage: s, fixed: fixed}
 		},
 		// What was written with other actions the stage itself refuses.
 		Restore: func(data []byte) (projection.State, error) {
@@ -50,24 +53,27 @@ func stageProjection(pc ProjectionConfig) projection.Projection {
 			if err != nil {
 				return nil, err
 			}
-			return stageState{s, fixed}, nil
+			return &stageState{Stage: s, fixed: fixed}, nil
 		},
 		Join: func(s projection.State, before func(string) projection.State) {
 			if p, ok := before(ProjectionPerformances).(*performances); ok {
-				st := s.(stageState).Stage
-				p.scheduler.Observe(st, st)
+				st := s.(*stageState)
+				st.performances = p
+				p.scheduler.Observe(st.Stage, st.Stage)
 			}
 		},
 	}
 }
 
-func (s stageState) Apply(e *eventlog.Entry) {
+func (s *stageState) Apply(e *eventlog.Entry) {
 	switch e.Kind {
 	case eventlog.KindSignal:
 		if !s.Impressed() {
 			return // the performances have decoded it, and told what it made
 		}
-		if sig, err := signal.Decode(e.Data); err == nil {
+		if p := s.performances; p != nil && p.seq == e.Seq {
+			s.Signal(uint64(e.Seq), &p.signal)
+		} else if sig, err := signal.Decode(e.Data); err == nil {
 			s.Signal(uint64(e.Seq), &sig)
 		}
 	case eventlog.KindDefine:
@@ -76,7 +82,7 @@ func (s stageState) Apply(e *eventlog.Entry) {
 			if !s.fixed {
 				s.SetScene(d)
 			}
-		case *choreography.Definition:
+		case *choreography.Definition, *choreography.Binding:
 			s.Choreographed()
 		}
 	default:
@@ -85,11 +91,11 @@ func (s stageState) Apply(e *eventlog.Entry) {
 
 // FrameOf returns what is seen where a fold stands, nil if it has no stage.
 func FrameOf(f *projection.Fold) *stage.Frame {
-	if s, ok := f.State(ProjectionStage).(stageState); ok {
+	if s, ok := f.State(ProjectionStage).(*stageState); ok {
 		return s.Frame()
 	}
 	return nil
 }
 
 // Advance moves the stage on; what performances do up to then they have told.
-func (s stageState) Advance(at time.Duration) { s.Stage.Advance(at) }
+func (s *stageState) Advance(at time.Duration) { s.Stage.Advance(at) }

@@ -261,9 +261,11 @@ func (s *Scheduler) stop(p *performance, seq uint64, made uint32, by string) uin
 
 // add makes a performance like p the newest one, due now but not on the heap.
 func (s *Scheduler) add(like performance, d *Definition) *performance {
-	p := new(performance)
+	var p *performance
 	if n := len(s.spare); n > 0 {
 		p, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		p = new(performance)
 	}
 	kids, claims := p.root.kids, p.claims
 	*p = like
