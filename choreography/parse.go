@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/jsonplace"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -34,7 +35,7 @@ func ParseWith(c *Catalog, file string, json []byte) ([]Declaration, Diagnostics
 	if err != nil {
 		var syntax *signal.SyntaxError
 		if errors.As(err, &syntax) {
-			v.findings = append(v.findings, finding{Error, nil, false, syntax.Offset, syntax.Reason})
+			v.findings = append(v.findings, finding{jsonplace.Mark{Offset: syntax.Offset}, Error, syntax.Reason})
 		} else {
 			v.errorf(nil, "%v", err)
 		}
@@ -231,7 +232,7 @@ func (v *validator) writtenOut(p *path, value signal.Value, c *Catalog) {
 	w.definition(nil, value)
 	for _, f := range w.findings {
 		if f.severity == Error {
-			v.errorf(p, "written out, %s: %s", pointer(f.segments), f.message)
+			v.errorf(p, "written out, %s: %s", jsonplace.Pointer(f.Segments), f.message)
 			return
 		}
 	}
@@ -252,10 +253,8 @@ type validator struct {
 }
 
 type finding struct {
+	jsonplace.Mark
 	severity Severity
-	segments []string
-	atName   bool // the name of the member is meant, not its value
-	offset   int
 	message  string
 }
 
@@ -265,7 +264,7 @@ func (v *validator) add(s Severity, p *path, atName bool, format string, args ..
 		v.full = true
 		return
 	}
-	v.findings = append(v.findings, finding{s, p.segments(), atName, 0, fmt.Sprintf(format, args...)})
+	v.findings = append(v.findings, finding{jsonplace.Mark{Segments: p.segments(), AtName: atName}, s, fmt.Sprintf(format, args...)})
 }
 
 func (v *validator) errorf(p *path, format string, args ...any) {
@@ -280,18 +279,17 @@ func (v *validator) warnf(p *path, format string, args ...any) {
 // offsets are known already.
 func (v *validator) diagnostics(located bool) Diagnostics {
 	if located && len(v.findings) > 0 {
-		var root place
+		marks := make([]*jsonplace.Mark, len(v.findings))
 		for i := range v.findings {
-			f := &v.findings[i]
-			root.want(f.segments, f.atName, &f.offset)
+			marks[i] = &v.findings[i].Mark
 		}
-		locate(v.text, &root)
-		slices.SortStableFunc(v.findings, func(a, b finding) int { return a.offset - b.offset })
+		jsonplace.Locate(v.text, marks)
+		slices.SortStableFunc(v.findings, func(a, b finding) int { return a.Offset - b.Offset })
 	}
 	var ds Diagnostics
 	for _, f := range v.findings {
-		line, column := lineColumn(v.text, f.offset)
-		ds = append(ds, Diagnostic{v.file, line, column, pointer(f.segments), f.severity, f.message})
+		line, column := jsonplace.LineColumn(v.text, f.Offset)
+		ds = append(ds, Diagnostic{v.file, line, column, jsonplace.Pointer(f.Segments), f.severity, f.message})
 	}
 	if v.full {
 		last := ds[len(ds)-1]

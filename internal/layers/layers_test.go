@@ -44,8 +44,9 @@ type layer struct {
 var layers = []layer{
 	{"signal", pure, nil},
 	{"internal/exact", pure, nil},
-	{"choreography", pure, []string{"signal", "internal/exact"}},
-	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact"}},
+	{"internal/jsonplace", pure, nil},
+	{"choreography", pure, []string{"signal", "internal/exact", "internal/jsonplace"}},
+	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact", "internal/jsonplace"}},
 	{"stage", pure, []string{"signal", "choreography", "stage/scene", "internal/exact"}},
 	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage", "internal/exact"}},
 	{"eventlog", effects, []string{"signal"}},
