@@ -1,0 +1,161 @@
+package scene_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// golden runs each txtar file of a folder in testdata and compares what run
+// writes into the archive with what is there.
+func golden(t *testing.T, folder string, run func(t *testing.T, in []txtar.File) []txtar.File) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var in []txtar.File
+			for _, f := range archive.Files {
+				if strings.HasSuffix(f.Name, ".json") {
+					in = append(in, f)
+				}
+			}
+			got := txtar.Format(&txtar.Archive{Comment: archive.Comment, Files: append(in[:len(in):len(in)], run(t, in)...)})
+			want, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				if err := os.WriteFile(name, got, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDiagnostics parses the scene of each file in testdata/diagnostics and
+// compares what is told about it.
+func TestDiagnostics(t *testing.T) {
+	golden(t, "diagnostics", func(t *testing.T, in []txtar.File) []txtar.File {
+		s, diagnostics := scene.Parse(in[0].Name, in[0].Data)
+		if refused := diagnostics.Err() != nil; refused != (s == nil) {
+			t.Errorf("refused: %t, but the scene is %v", refused, s)
+		}
+		return []txtar.File{{Name: "told", Data: told(diagnostics)}}
+	})
+}
+
+// TestImport reads the bundles in testdata/import, and compares what is told,
+// the scene that they become, and the choreographies and bindings.
+func TestImport(t *testing.T) {
+	golden(t, "import", func(t *testing.T, in []txtar.File) []txtar.File {
+		var files []scene.File
+		for _, f := range in {
+			files = append(files, scene.File{Name: f.Name, JSON: f.Data})
+		}
+		s, rest, diagnostics := scene.ParseFiles(files...)
+		out := []txtar.File{{Name: "told", Data: told(diagnostics)}}
+		if s != nil {
+			again, err := scene.Compile(s.Value())
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, s, again)
+			out = append(out, txtar.File{Name: "scene", Data: indented(t, s.Value())})
+		}
+		if len(rest) > 0 {
+			var b bytes.Buffer
+			inForce := new(choreography.Catalog)
+			for _, v := range rest {
+				if checked, left, err := signal.CheckValue(v); err != nil || len(left) > 0 || checked == nil {
+					t.Errorf("%s is no value: %v", v, err)
+				}
+				d, err := choreography.CompileDeclaration(choreography.WordFor(v), v)
+				if err == nil {
+					inForce, err = inForce.With(d)
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", v, err)
+				}
+				b.Write(indented(t, v))
+			}
+			out = append(out, txtar.File{Name: "rest", Data: b.Bytes()})
+		}
+		return out
+	})
+}
+
+func told(ds choreography.Diagnostics) []byte {
+	if len(ds) == 0 {
+		return []byte("nothing\n")
+	}
+	return []byte(ds.Error() + "\n")
+}
+
+// indented writes a value as people would: what holds nothing but scalars stands
+// on one line.
+func indented(t *testing.T, v signal.Value) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var write func(v signal.Value, margin string)
+	write = func(v signal.Value, margin string) {
+		flat := true
+		for _, e := range v.Members() {
+			flat = flat && e.Kind() != signal.KindArray && e.Kind() != signal.KindObject
+		}
+		for e := range v.Elements() {
+			flat = flat && e.Kind() != signal.KindArray && e.Kind() != signal.KindObject
+		}
+		switch {
+		case flat:
+			b.Write(v.AppendJSON(nil))
+		case v.Kind() == signal.KindArray:
+			sep := "["
+			for e := range v.Elements() {
+				b.WriteString(sep + "\n" + margin + "  ")
+				write(e, margin+"  ")
+				sep = ","
+			}
+			b.WriteString("\n" + margin + "]")
+		default:
+			sep := "{"
+			for name, e := range v.Members() {
+				fmt.Fprintf(&b, "%s\n%s  %q: ", sep, margin, name)
+				write(e, margin+"  ")
+				sep = ","
+			}
+			b.WriteString("\n" + margin + "}")
+		}
+	}
+	write(v, "")
+	b.WriteByte('\n')
+	if !json.Valid(b.Bytes()) {
+		t.Fatalf("no JSON: %s", &b)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,332 @@
+package scene
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// source is a text that was read.
+type source struct {
+	File
+	value signal.Value
+}
+
+// part is one text of an import, and what there is to say about it.
+type part struct {
+	source
+	remarks
+	root   *node
+	losses int // kinds of them
+}
+
+// importer makes a scene, choreographies and bindings of what Sajou's tools
+// write. It is lenient: what cannot be taken over becomes a warning, one for
+// each kind of loss, and is left out.
+type importer struct {
+	parts  []*part
+	losses []*loss
+	byKind map[string]*loss
+	s      *Scene
+	places map[string]Point // slots and waypoints
+	looks  map[string]*node // of the table
+
+	state   *node // a scene of the scene-builder
+	board   *node // a stage scene
+	visuals *node // looks by name
+
+	choreographies, bindings, wires []*node // lists
+}
+
+// loss is one kind of thing that was not taken over.
+type loss struct {
+	first   *node
+	message string
+	count   int
+}
+
+func newImport(sources []source) *importer {
+	i := &importer{byKind: map[string]*loss{}, places: map[string]Point{}, looks: map[string]*node{}}
+	for _, src := range sources {
+		root := &node{value: src.value}
+		i.parts = append(i.parts, &part{source: src, root: root})
+		i.sort(root)
+	}
+	return i
+}
+
+// sort finds out what an object is.
+func (i *importer) sort(n *node) {
+	dimensions, board, entities := n.get("dimensions"), n.get("board"), n.get("entities")
+	switch {
+	case n.value.Kind() != signal.KindObject:
+	case board.there():
+		i.only(&i.board, n)
+	case dimensions.there():
+		i.only(&i.state, n)
+	case isVisuals(n.value):
+		i.known(n, "a table of looks", "version", "entities")
+		i.only(&i.visuals, entities)
+	default:
+		for name, v := range n.value.Members() {
+			i.member(strings.TrimSuffix(name, ".json"), n.at(name, v))
+		}
+	}
+}
+
+// member sorts a member of a bundle, or of one of its files.
+func (i *importer) member(name string, at *node) {
+	inner := func(name string) *node {
+		if at.value.Kind() == signal.KindObject {
+			return at.get(name)
+		}
+		return at
+	}
+	switch name {
+	case "scene":
+		i.sort(at)
+	case "entities":
+		if e := inner("entities"); e.value.Kind() == signal.KindObject {
+			at = e
+		}
+		if at.value.Len() > 0 {
+			i.only(&i.visuals, at)
+		}
+	case "choreographies":
+		if at.value.Kind() == signal.KindObject {
+			// The file of the export holds the wires and bindings as well.
+			for _, other := range [...]string{"wires", "bindings"} {
+				if at.get(other).there() {
+					i.member(other, at.get(other))
+				}
+			}
+		}
+		i.choreographies = append(i.choreographies, inner("choreographies"))
+	case "wiring", "wires":
+		i.wires = append(i.wires, inner("wires"))
+	case "bindings":
+		i.bindings = append(i.bindings, inner("bindings"))
+	case "shaders", "p5":
+		if list := inner(map[string]string{"shaders": "shaders", "p5": "sketches"}[name]); list.value.Len() > 0 {
+			i.lose(name, list, name+" are not shown")
+		}
+	case "version", "signalSources", "editor", "timeline", "assets":
+		// The editor's own.
+	default:
+		i.lose("member "+name, at, quoted(name)+" is not known here, and is left out")
+	}
+}
+
+// only sets what there may be one of.
+func (i *importer) only(what **node, n *node) {
+	if *what != nil {
+		i.lose("second", n, "there is one already: this one is left out")
+		return
+	}
+	*what = n
+}
+
+// scene translates the scene. It is nil if there are errors.
+func (i *importer) scene() *Scene {
+	i.s = &Scene{
+		Width: defaultWidth, Height: defaultHeight, Background: defaultBackground, Layers: []string{defaultLayer},
+		Looks: map[string]Look{}, Waypoints: map[string]Point{}, Routes: map[string]Route{},
+		Stranger: defaultLook, Impressions: true,
+	}
+	at := i.parts[0].root
+	if i.visuals != nil {
+		i.readVisuals(i.visuals)
+		at = i.visuals
+	}
+	switch {
+	case i.state != nil:
+		i.readState(i.state)
+		at = i.state
+		if i.board != nil {
+			i.lose("second", i.board, "there is one already: this one is left out")
+		}
+	case i.board != nil:
+		i.readBoard(i.board)
+		at = i.board
+	}
+	for _, p := range i.parts {
+		if p.refused {
+			return nil
+		}
+	}
+	// The translation is read as any other scene, so nothing gets in here that
+	// could not be written by hand.
+	s, err := Compile(i.s.write())
+	if err != nil {
+		i.errorf(at, "what it says cannot be a scene here: %s", strings.TrimPrefix(err.Error(), choreography.ErrDefinition.Error()+": "))
+		return nil
+	}
+	return s
+}
+
+func (i *importer) part(n *node) *part {
+	for n.up != nil {
+		n = n.up
+	}
+	for _, p := range i.parts {
+		if p.root == n {
+			return p
+		}
+	}
+	return i.parts[0]
+}
+
+func (i *importer) errorf(n *node, format string, args ...any) { i.part(n).errorf(n, format, args...) }
+
+func (i *importer) warnf(n *node, format string, args ...any) { i.part(n).warnf(n, format, args...) }
+
+// lose notes that something is not taken over. What is lost in the same way is
+// told together.
+func (i *importer) lose(kind string, n *node, message string) {
+	if l := i.byKind[kind]; l != nil {
+		l.count++
+		return
+	}
+	p := i.part(n)
+	if p.losses++; p.losses > maxDiagnostics {
+		p.full = true
+		return
+	}
+	l := &loss{n, message, 1}
+	i.byKind[kind] = l
+	i.losses = append(i.losses, l)
+}
+
+// unseen notes members that stand for something to be seen which is not shown.
+func (i *importer) unseen(n *node, names ...string) {
+	for _, name := range names {
+		if at := n.get(name); at.value.Len() > 0 {
+			verb := " are not shown"
+			if name == "lighting" {
+				verb = " is not shown"
+			}
+			i.lose(name, at, name+verb)
+		}
+	}
+}
+
+// known notes the members of an object that nothing here reads.
+func (i *importer) known(n *node, what string, names ...string) {
+	for name, v := range n.value.Members() {
+		found := false
+		for _, known := range names {
+			found = found || known == name
+		}
+		if !found {
+			i.lose("member "+name+" of "+what, n.at(name, v), quoted(name)+" of "+what+" is not known here, and is left out")
+		}
+	}
+}
+
+// diagnostics returns what there is to say, file by file.
+func (i *importer) diagnostics() choreography.Diagnostics {
+	for _, l := range i.losses {
+		if l.count == 1 {
+			i.warnf(l.first, "%s", l.message)
+		} else {
+			i.warnf(l.first, "%s (there are %d of the kind)", l.message, l.count)
+		}
+	}
+	i.losses = nil
+	var ds choreography.Diagnostics
+	for _, p := range i.parts {
+		ds = append(ds, p.diagnostics(p.Name, p.JSON)...)
+	}
+	return ds
+}
+
+// put adds a slot or a waypoint, unless its name is taken.
+func (i *importer) put(name string, p Point, slot bool) bool {
+	if _, taken := i.places[name]; taken {
+		return false
+	}
+	i.places[name] = p
+	if slot {
+		i.s.Slots = append(i.s.Slots, Slot{name, p})
+	} else {
+		i.s.Waypoints[name] = p
+	}
+	return true
+}
+
+// text returns a member that should be a text, "" if it is none.
+func (i *importer) text(n *node, name string) string {
+	at := n.get(name)
+	text, ok := at.value.Text()
+	if !ok && at.value.Kind() > signal.KindNull {
+		i.lose("kind of "+name, at, name+" must be a string, not "+article(at.value.Kind())+": it is left out")
+	}
+	return text
+}
+
+// name returns a member that is to name something.
+func (i *importer) name(n *node, name string) string {
+	text := i.text(n, name)
+	if len(text) > MaxName {
+		i.errorf(n.get(name), "a name must not be longer than %d bytes", MaxName)
+	}
+	return text
+}
+
+func (i *importer) truth(n *node, name string, otherwise bool) bool {
+	at := n.get(name)
+	b, ok := at.value.Bool()
+	if !ok {
+		if at.value.Kind() > signal.KindNull {
+			i.lose("kind of "+name, at, name+" must be true or false, not "+article(at.value.Kind())+": it is left out")
+		}
+		return otherwise
+	}
+	return b
+}
+
+// number returns a member that should be a number, brought within bounds.
+func (i *importer) number(n *node, name string, least, most, otherwise float64) float64 {
+	at := n.get(name)
+	f, ok := at.value.Float64()
+	switch {
+	case !ok && at.value.Kind() > signal.KindNull:
+		i.lose("kind of "+name, at, fmt.Sprintf("%s must be a number, not %s: %g is taken", name, article(at.value.Kind()), otherwise))
+		return otherwise
+	case !ok:
+		return otherwise
+	case f < least || f > most:
+		i.lose("range of "+name, at, fmt.Sprintf("%s must be from %.0f to %.0f: the nearest is taken", name, least, most))
+	}
+	return math.Max(least, math.Min(f, most)) + 0
+}
+
+// coordinate returns x or y.
+func (i *importer) coordinate(n *node, name string) float64 {
+	return i.number(n, name, -Farthest, Farthest, 0)
+}
+
+// color returns a member that should be a color.
+func (i *importer) color(n *node, name, otherwise string) string {
+	text := i.text(n, name)
+	if text == "" {
+		return otherwise
+	}
+	if text = strings.ToLower(text); !isColor(text) {
+		i.lose("color", n.get(name), quoted(text)+" is no color known here: "+otherwise+" is taken")
+		return otherwise
+	}
+	return text
+}
+
+// list returns a member that should be an array.
+func (i *importer) list(n *node, name string) *node {
+	at := n.get(name)
+	if k := at.value.Kind(); k > signal.KindNull && k != signal.KindArray {
+		i.lose("kind of "+name, at, name+" must be an array, not "+article(k)+": it is left out")
+	}
+	return at
+}

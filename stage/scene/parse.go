@@ -1,0 +1,95 @@
+package scene
+
+import (
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// Parse reads a scene from the text of a file and says what an author should
+// know about it. File only names the text in diagnostics. The scene is nil if
+// any diagnostic is of severity [choreography.Error].
+//
+// A scene of one of Sajou's tools is translated: the result's Value is in the
+// format of this package. Of a bundle the scene alone is read; see
+// [ParseBundle].
+func Parse(file string, json []byte) (*Scene, choreography.Diagnostics) {
+	v, err := signal.ParseValue(json)
+	if err != nil {
+		return nil, syntaxDiagnostics(file, json, err)
+	}
+	if kindOf(v) != foreign {
+		var r reader
+		s := r.scene(&node{value: v})
+		if r.refused {
+			s = nil
+		}
+		return s, r.diagnostics(file, json)
+	}
+	i := newImport([]source{{File{file, json}, v}})
+	s := i.scene()
+	for _, list := range append(i.choreographies, i.bindings...) {
+		if list.value.Len() > 0 {
+			i.lose("rest", list, "choreographies and bindings are no part of the scene, and are left out")
+		}
+	}
+	return s, i.diagnostics()
+}
+
+// IsScene reports whether a value is meant to be a scene, in the format of this
+// package or one that [Parse] translates. In a file that holds other
+// declarations too it tells which are for this package.
+func IsScene(v signal.Value) bool { return kindOf(v) != noScene }
+
+// kind is what a value is meant to be.
+type kind int
+
+const (
+	noScene kind = iota
+	native
+	foreign
+)
+
+func kindOf(v signal.Value) kind {
+	object := func(name string) bool {
+		member, _ := v.Get(name)
+		return member.Kind() == signal.KindObject
+	}
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if _, ok := v.Get(name); ok {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case v.Kind() != signal.KindObject:
+		return noScene
+	case has("sajou"):
+		return native
+	case has("on", "steps", "sequence", "curve", "property"):
+		return noScene
+	case object("dimensions"), object("board"), object("scene"), object("scene.json"), isVisuals(v):
+		return foreign
+	case has("looks", "slots", "waypoints", "agents", "stranger", "impressions", "entities"):
+		return native // an author forgot to say so
+	default:
+		return noScene
+	}
+}
+
+// isVisuals reports whether v is a table of entity visuals.
+func isVisuals(v signal.Value) bool {
+	entities, _ := v.Get("entities")
+	if entities.Kind() != signal.KindObject || entities.Len() == 0 {
+		return false
+	}
+	for _, e := range entities.Members() {
+		for _, name := range [...]string{"fallbackColor", "displayHeight", "visual", "states"} {
+			if _, ok := e.Get(name); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,361 @@
+package scene_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+// parsed returns the scene of a text that must be one.
+func parsed(t testing.TB, text string) *scene.Scene {
+	t.Helper()
+	s, diagnostics := scene.Parse("scene.json", []byte(text))
+	if len(diagnostics) > 0 {
+		t.Fatalf("%s\n%v", text, diagnostics)
+	}
+	return s
+}
+
+// same fails unless two scenes are equal in all they tell.
+func same(t rapid.TB, a, b *scene.Scene) {
+	// The value may be another, since what says the same can be written in many
+	// ways; whatever else there is must not be.
+	if x, y := fmt.Sprintf("%+v", plain(a)), fmt.Sprintf("%+v", plain(b)); x != y {
+		t.Fatalf("the scenes differ:\n%s\n%s", x, y)
+	}
+}
+
+func plain(s *scene.Scene) scene.Scene {
+	c := scene.Scene{
+		Title: s.Title, Width: s.Width, Height: s.Height, Background: s.Background, Layers: s.Layers, Looks: s.Looks,
+		Slots: s.Slots, Waypoints: s.Waypoints, Routes: s.Routes, Entities: s.Entities, Agents: s.Agents,
+		Stranger: s.Stranger, Impressions: s.Impressions,
+	}
+	return c
+}
+
+// A scene's value compiles to an equal scene, and so does what the importer
+// would write for it.
+func TestRoundTrip(t *testing.T) {
+	compiled := 0
+	rapid.Check(t, func(t *rapid.T) {
+		v, err := signal.ParseValue([]byte(genScene(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := scene.Compile(v)
+		if err != nil {
+			return
+		}
+		compiled++
+		again, err := scene.Compile(s.Value())
+		if err != nil || !reflect.DeepEqual(s, again) {
+			t.Fatalf("%s: %v", v, err)
+		}
+		written, err := scene.Compile(scene.Write(s))
+		if err != nil {
+			t.Fatalf("%s\n%s: %v", v, scene.Write(s), err)
+		}
+		same(t, s, written)
+		if !bytes.Equal(scene.Write(s), scene.Write(written)) {
+			t.Fatalf("%s is written in two ways", v)
+		}
+	})
+	if compiled == 0 {
+		t.Error("nothing drawn was a scene")
+	}
+}
+
+// Compile takes values from logs, where nobody has looked at them.
+func TestCompileRefuses(t *testing.T) {
+	good := parsed(t, `{"sajou":"scene","version":1,"slots":{"a":{"x":1,"y":2}}}`).Value()
+	for name, v := range map[string]signal.Value{
+		"absent":             nil,
+		"not a value":        {0xc1},
+		"two values":         append(slices.Clone(good), good...),
+		"no object":          {0x90},
+		"one byte too few":   good[:len(good)-1],
+		"a key twice":        {0x82, 0xa1, 'a', 0xc0, 0xa1, 'a', 0xc0},
+		"a float of 32 bits": {0x81, 0xa1, 'a', 0xca, 0, 0, 0, 0},
+	} {
+		if s, err := scene.Compile(v); s != nil || !errors.Is(err, choreography.ErrDefinition) {
+			t.Errorf("%s: got %v, %v", name, s, err)
+		}
+	}
+	// The value is copied: whoever owns the bytes may write to them.
+	v := slices.Clone(good)
+	s, err := scene.Compile(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(v)
+	if s.Slots[0].Name != "a" || !bytes.Equal(s.Value(), good) {
+		t.Errorf("the scene changed with the bytes it was made of: %+v", s.Slots)
+	}
+}
+
+const yard = `{
+  "sajou": "scene", "version": 1, "name": "yard",
+  "layers": ["ground", "sky"],
+  "looks": {"smith": {"figure": "person", "color": "tomato"}},
+  "slots": [{"name": "left", "x": 1, "y": 2}, {"name": "right", "x": 3, "y": 4}],
+  "waypoints": {"forge": {"x": 5, "y": 6}},
+  "routes": {"r": {"points": ["left", {"x": 7, "y": 8, "name": "bend"}, "forge"]}},
+  "entities": [
+    {"id": "one", "actor": "smith", "at": "forge"},
+    {"id": "smith", "at": {"x": 9, "y": 9}, "label": "", "look": "smith"},
+    {"id": "two", "actor": "smith", "at": "left", "layer": "sky"}
+  ],
+  "agents": [{"match": "agent-*", "look": "bird", "slot": "right", "layer": "sky"}, {"match": "*-smith", "entity": "smith"}, {"match": "agent-x"}]
+}`
+
+func TestLookups(t *testing.T) {
+	s := parsed(t, yard)
+	for name, want := range map[string]scene.Point{"left": {X: 1, Y: 2}, "forge": {X: 5, Y: 6}} {
+		if p, ok := s.Place(name); !ok || p != want {
+			t.Errorf("place %s: got %v, %t", name, p, ok)
+		}
+	}
+	if _, ok := s.Place("one"); ok {
+		t.Error("an entity is a place")
+	}
+	if got := s.Figures("smith"); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("figures of smith: got %v", got)
+	}
+	if got := s.Figures("two"); !slices.Equal(got, []int{2}) {
+		t.Errorf("figures of two: got %v", got)
+	}
+	if got := s.Figures("nobody"); got != nil {
+		t.Errorf("figures of nobody: got %v", got)
+	}
+	for agent, want := range map[string]scene.Rule{
+		"agent-x":       {Match: "agent-*", Look: "bird", Slot: "right", Layer: 1},
+		"agent-a-smith": {Match: "agent-*", Look: "bird", Slot: "right", Layer: 1},
+		"a-smith":       {Match: "*-smith", Entity: "smith"},
+	} {
+		if r, ok := s.Rule(agent); !ok || r != want {
+			t.Errorf("rule for %s: got %+v, %t", agent, r, ok)
+		}
+	}
+	if r, ok := s.Rule("agent"); ok {
+		t.Errorf("rule for agent: got %+v", r)
+	}
+	if got := s.LookNamed("smith"); got != (scene.Look{Figure: "person", Color: "tomato", Size: 56}) {
+		t.Errorf("look smith: got %+v", got)
+	}
+	if got := s.LookNamed("no such look"); got != s.Looks["robot"] {
+		t.Errorf("unknown look: got %+v", got)
+	}
+	if s.Entities[0].Label != "one" || s.Entities[1].Label != "" || s.Entities[0].Look != "robot" {
+		t.Errorf("got %+v", s.Entities)
+	}
+	r, ok := s.Route("r")
+	if i, found := r.Index("bend"); !ok || !found || i != 1 {
+		t.Errorf("route: got %+v", r)
+	}
+	if _, found := r.Index(""); found {
+		t.Error("the empty name is a point's")
+	}
+	if s.Name() != "yard" || s.Word() != "scene" {
+		t.Errorf("got %s %s", s.Word(), s.Name())
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true},
+		{"a", "ab", false},
+		{"", "", true},
+		{"*", "", true},
+		{"*", "anything", true},
+		{"**", "x", true},
+		{"a*", "a", true},
+		{"a*", "ba", false},
+		{"*a", "ba", true},
+		{"a*a", "a", false},
+		{"a*a", "aa", true},
+		{"a*b*c", "a-b-b-c", true},
+		{"a*b*c", "a-c-b", false},
+		{"*ab*ab", "abab", true},
+		{"*ab*ab", "ab", false},
+		{"*ab*b", "abcb", true},
+		{"é*", "été", true},
+	} {
+		if got := scene.Matches(c.pattern, c.text); got != c.want {
+			t.Errorf("%q, %q: got %t", c.pattern, c.text, got)
+		}
+	}
+}
+
+// The matcher agrees with the plainest one there is.
+func TestMatchesOracle(t *testing.T) {
+	var plain func(pattern, text string) bool
+	plain = func(pattern, text string) bool {
+		switch {
+		case pattern == "":
+			return text == ""
+		case pattern[0] == '*':
+			return plain(pattern[1:], text) || text != "" && plain(pattern, text[1:])
+		default:
+			return text != "" && pattern[0] == text[0] && plain(pattern[1:], text[1:])
+		}
+	}
+	letters := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "*"}), 0, 8)
+	rapid.Check(t, func(t *rapid.T) {
+		pattern, text := strings.Join(letters.Draw(t, "pattern"), ""), strings.Join(letters.Draw(t, "text"), "")
+		if got, want := scene.Matches(pattern, text), plain(pattern, text); got != want {
+			t.Fatalf("%q, %q: got %t", pattern, text, got)
+		}
+	})
+}
+
+// A pattern that makes other matchers try again and again is decided at once.
+func TestMatchesIsLinear(t *testing.T) {
+	pattern := strings.Repeat("a*", 120) + "b"
+	text := strings.Repeat("a", 1<<20)
+	for range 10 {
+		if scene.Matches(pattern, text) {
+			t.Fatal("it ends with b")
+		}
+	}
+}
+
+// The scene in the package comment is one.
+func TestPackageComment(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "scene.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(docText(file), "\n\t{")
+	text, _, ok := strings.Cut(text, "\n\t}")
+	if !ok {
+		t.Fatal("there is no example")
+	}
+	s := parsed(t, "{"+text+"}")
+	if s.Name() != "yard" || len(s.Entities) != 1 || len(s.Agents) != 2 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func docText(f *ast.File) string { return f.Doc.Text() }
+
+// Whoever comes has room in the default scene, and no place is near another.
+func TestDefault(t *testing.T) {
+	s := scene.Default()
+	if s != scene.Default() || s.Value() != nil || !s.Impressions {
+		t.Errorf("got %+v", s)
+	}
+	if len(s.Slots) != 12 {
+		t.Errorf("got %d slots", len(s.Slots))
+	}
+	for i, a := range s.Slots {
+		if a.At.X < 60 || a.At.X > s.Width-60 || a.At.Y < 120 || a.At.Y > s.Height-50 {
+			t.Errorf("slot %s is at the edge: %v", a.Name, a.At)
+		}
+		for _, b := range s.Slots[:i] {
+			if d := scene.Distance(a.At, b.At); d < 120 {
+				t.Errorf("slots %s and %s are %.0f apart", a.Name, b.Name, d)
+			}
+		}
+	}
+	for agent, look := range map[string]string{
+		"orchestrator": "orchestrator", "user": "user", "pigeon": "bird", "agent-solver": "coder", "agent-analyst": "analyst",
+		"code-reviewer": "reviewer", "agent-7": "",
+	} {
+		if r, ok := s.Rule(agent); ok != (look != "") || r.Look != look {
+			t.Errorf("%s: got %+v, %t, want look %q", agent, r, ok, look)
+		}
+	}
+}
+
+// All JSON in the reference and all example files are scenes without a remark.
+func TestDocs(t *testing.T) {
+	docs := filepath.Join("..", "..", "docs")
+	text, err := os.ReadFile(filepath.Join(docs, "scenes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```json\n")[1:]
+	if len(blocks) == 0 {
+		t.Error("scenes.md has no example")
+	}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		parsed(t, block)
+	}
+	files, err := filepath.Glob(filepath.Join(docs, "examples", "scenes", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed(t, string(text))
+	}
+}
+
+// The workshop places the agents of the recorded sessions.
+func TestWorkshop(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "examples", "scenes", "workshop.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := parsed(t, string(text))
+	for _, agent := range []string{"orchestrator", "agent-solver", "agent-analyst"} {
+		if len(s.Figures(agent)) != 1 {
+			t.Errorf("%s is not placed", agent)
+		}
+	}
+	for _, place := range []string{"forge", "desk"} {
+		if _, ok := s.Place(place); !ok {
+			t.Errorf("there is no %s", place)
+		}
+	}
+}
+
+func ExampleParse() {
+	s, diagnostics := scene.Parse("yard.json", []byte(`{
+  "sajou": "scene", "version": 1,
+  "slots": {"left": {"x": 240, "y": 330}},
+  "entities": [{"id": "smith", "at": "lift"}]
+}`))
+	fmt.Println(s == nil)
+	fmt.Println(diagnostics)
+	// Output:
+	// true
+	// yard.json:4:38: error: there is no slot or waypoint "lift" (/entities/0/at)
+}
+
+func ExampleScene_Rule() {
+	s, _ := scene.Parse("yard.json", []byte(`{
+  "sajou": "scene", "version": 1,
+  "agents": [{"match": "agent-*", "look": "robot"}, {"match": "*", "look": "dot"}]
+}`))
+	for _, agent := range []string{"agent-7", "scout"} {
+		r, _ := s.Rule(agent)
+		fmt.Println(agent, s.LookNamed(r.Look).Figure)
+	}
+	// Output:
+	// agent-7 robot
+	// scout dot
+}
