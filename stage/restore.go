@@ -26,9 +26,6 @@ var (
 	ErrStateVersion = errors.New("stage: state of other rules")
 )
 
-// compileScene makes a scene of the value in a state.
-var compileScene = scene.Compile
-
 // Restore returns the stage in the state that [Stage.Append] wrote. It believes
 // nothing of data: what no stage could have written is refused with [ErrState],
 // and a state of another version or of other custom actions than cfg has with
@@ -67,7 +64,7 @@ func restore(cfg Config, data []byte) (*Stage, error) {
 	case r.err != nil:
 	case v.Kind() == signal.KindNull:
 	default:
-		sc, err := compileScene(slices.Clone(v))
+		sc, err := scene.Compile(slices.Clone(v))
 		if err != nil {
 			return nil, err
 		}

@@ -228,7 +228,7 @@ func sceneFrom(text string) (*scene.Scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stage.CompileScene(v)
+	return scene.Compile(v)
 }
 
 func scriptSignal(t testing.TB, s string) *signal.Signal {
