@@ -44,18 +44,24 @@ type scale struct {
 	long    int // entries of the long session
 	short   int // entries of the short session whose memory it is compared with
 	states  int // random Seqs whose state is asked for
+
+	active   []int // performances among which commands are measured
+	commands int   // a round
+	frames   int   // pictures a round
 }
 
 var (
-	fullScale  = scale{rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000}
-	smokeScale = scale{rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50}
+	fullScale = scale{rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000,
+		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100}
+	smokeScale = scale{rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50,
+		active: []int{1, 100}, commands: 1000, frames: 2}
 )
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
-	only := flags.String("only", "", "run only these parts, of appends, imports, scans, long; scans needs imports")
+	only := flags.String("only", "", "run only these parts, of appends, imports, scans, long, stage; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
 	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
 	if err := flags.Parse(args); err != nil {
@@ -76,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"long", b.long}} {
+	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"long", b.long}, {"stage", b.stage}} {
 		if *only != "" && !strings.Contains(*only, part.name) {
 			continue
 		}
@@ -175,7 +181,8 @@ type bench struct {
 	dir     string
 	notes   io.Writer
 	results []result
-	stores  int // opened so far; see fresh
+	stores  int     // opened so far; see fresh
+	alone   float64 // bytes of one performance with its definition
 }
 
 // series is one side of a comparison: the rates of its rounds.

@@ -417,7 +417,7 @@ func (b *bench) states(dir string) error {
 			Name: fmt.Sprintf("state at a random Seq of %d, p99", travel.Head().Seq), Value: times[len(times)*99/100], Unit: "ms",
 			Goal: &goal, lower: true, onUnit: true,
 		}.judge())
-	return nil
+	return b.moments(eng, travel.Head().Seq)
 }
 
 // memory runs the same job in a process of its own over a short and a long

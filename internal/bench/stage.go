@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
+	"github.com/sajou-dev/sajou-go/stage/picture"
+	"github.com/sajou-dev/sajou-go/stage/scene"
+)
+
+// stage measures what makes choreographies visible: commands among many active
+// performances, the memory of these, and pictures.
+func (b *bench) stage() error {
+	fmt.Fprintln(b.notes, "commands")
+	for _, active := range b.scale.active {
+		if err := b.commands(active); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(b.notes, "pictures")
+	return b.pictures()
+}
+
+// walkers is how many entities share the walks of many performances.
+const walkers = 200
+
+// walk is a performance that makes a command now and then for ever: each lap
+// is a complete and the next start.
+const walk = `{"on":"walk","steps":[{"action":"repeat","times":90000,"steps":[{"action":"move","entity":"signal.who","to":{"x":10,"y":20},"duration":1000}]}]}`
+
+// crowd returns a scheduler with a stage and that many performances, whose
+// laps end at different times, one after the other.
+func crowd(active int) (*choreography.Scheduler, *stage.Stage, error) {
+	declarations, remarks := choreography.Parse("walk.json", []byte(walk))
+	if err := remarks.Err(); err != nil {
+		return nil, nil, err
+	}
+	s, st := choreography.NewScheduler(), stage.New(stage.Config{})
+	s.Observe(st, st)
+	if err := s.Define(declarations[0]); err != nil {
+		return nil, nil, err
+	}
+	st.Choreographed()
+	for i := range active {
+		payload, err := signal.ParseValue(fmt.Appendf(nil, `{"who":"walker-%d"}`, i%walkers))
+		if err != nil {
+			return nil, nil, err
+		}
+		s.Advance(time.Second * time.Duration(i) / time.Duration(active))
+		s.Signal(uint64(i+1), &signal.Signal{Type: "walk", Payload: payload})
+	}
+	s.Advance(time.Second)
+	return s, st, nil
+}
+
+// commands measures commands among active performances: the scheduler's time
+// moves from one boundary to the next, and the stage takes in each.
+func (b *bench) commands(active int) error {
+	var best series
+	var allocs, bytes float64
+	for range b.scale.rounds {
+		before := heap()
+		s, st, err := crowd(active)
+		if err != nil {
+			return err
+		}
+		bytes = float64(heap() - before)
+		start, mallocs := time.Now(), mallocs()
+		end := s.Now()
+		for n := 0; n < b.scale.commands; n += 2 {
+			end, _ = s.Next()
+			s.Advance(end)
+		}
+		best = append(best, float64(b.scale.commands)/time.Since(start).Seconds())
+		allocs = float64(mallocsSince(mallocs)) / float64(b.scale.commands)
+		if s.Active() != active {
+			return fmt.Errorf("%d performances are active, not %d", s.Active(), active)
+		}
+		runtime.KeepAlive(st)
+	}
+	if active == 1 {
+		b.alone = bytes // the definition above all
+	}
+	b.results = append(b.results,
+		result{Name: fmt.Sprintf("commands on the stage, %d active", active), Value: best.best(), Unit: "commands/s", spread: best.spread()},
+		result{Name: fmt.Sprintf("allocations a command, %d active", active), Value: allocs, Unit: ""})
+	if active == slices.Max(b.scale.active) {
+		b.results = append(b.results, result{Name: "memory of an active performance, its stage included", Value: (bytes - b.alone) / float64(active-1), Unit: "bytes"})
+	}
+	return nil
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+func mallocsSince(before uint64) uint64 { return mallocs() - before }
+
+// pictures measures frames of a stage with 200 entities.
+func (b *bench) pictures() error {
+	entities := make([]map[string]any, walkers)
+	for i := range entities {
+		entities[i] = map[string]any{
+			"id": fmt.Sprintf("walker-%d", i), "look": []string{"person", "robot", "bird", "box"}[i%4],
+			"at": map[string]any{"x": 30 + i*37%900, "y": 40 + i*53%480},
+		}
+	}
+	text, err := json.Marshal(map[string]any{"sajou": "scene", "version": 1, "entities": entities})
+	if err != nil {
+		return err
+	}
+	sc, remarks := scene.Parse("crowd.json", text)
+	if err := remarks.Err(); err != nil {
+		return err
+	}
+	st := stage.New(stage.Config{})
+	st.SetScene(sc)
+	frame := st.Frame()
+	svg := func(int) error {
+		if len(picture.Draw(frame, picture.Options{}).AppendSVG(nil)) == 0 {
+			return fmt.Errorf("an empty picture")
+		}
+		return nil
+	}
+	raster := picture.NewRasterizer()
+	var out bytes.Buffer
+	png := func(int) error {
+		out.Reset()
+		return picture.EncodePNG(&out, raster.Image(picture.Draw(frame, picture.Options{}), 0))
+	}
+	image := func(int) error {
+		raster.Image(picture.Draw(frame, picture.Options{}), 0)
+		return nil
+	}
+	for _, c := range []struct {
+		name string
+		draw func(int) error
+	}{{"SVG", svg}, {"pixels, 960x540", image}, {"PNG, 960x540", png}} {
+		var rates series
+		for range b.scale.rounds {
+			rate, err := timed(b.scale.frames, func() error {
+				for i := range b.scale.frames {
+					if err := c.draw(i); err != nil {
+						return err
+					}
+				}
+				return b.ctx.Err()
+			})
+			if err != nil {
+				return err
+			}
+			rates = append(rates, rate)
+		}
+		b.results = append(b.results, result{
+			Name: fmt.Sprintf("pictures of %d entities, %s", walkers, c.name), Value: rates.best(), Unit: "frames/s", spread: rates.spread(),
+		})
+	}
+	return nil
+}
+
+// moments measures the stage at random moments of a long session, between
+// entries too.
+func (b *bench) moments(eng *sajou.Engine, last eventlog.Seq) error {
+	rng := rand.New(rand.NewPCG(3, 4)) // the same moments in every run
+	times := make([]float64, b.scale.states)
+	for i := range times {
+		m := replay.Moment{Seq: eventlog.Seq(rng.Uint64N(uint64(last)-1) + 1), Offset: time.Duration(rng.Int64N(int64(200 * time.Millisecond)))}
+		start := time.Now()
+		fold, err := eng.Replay("bench").AtMoment(b.ctx, m)
+		if err != nil {
+			return err
+		}
+		if f := sajou.FrameOf(fold); f == nil || len(f.Figures) == 0 {
+			return fmt.Errorf("nothing is on the stage at %v", m)
+		}
+		times[i] = time.Since(start).Seconds() * 1000
+	}
+	slices.Sort(times)
+	goal := 50.0
+	b.results = append(b.results,
+		result{Name: fmt.Sprintf("stage at a random moment of %d, p50", last), Value: times[len(times)/2], Unit: "ms"},
+		result{
+			Name: fmt.Sprintf("stage at a random moment of %d, p99", last), Value: times[len(times)*99/100], Unit: "ms",
+			Goal: &goal, lower: true, onUnit: true,
+		}.judge())
+	return nil
+}
