@@ -99,3 +99,10 @@ func FrameOf(f *projection.Fold) *stage.Frame {
 
 // Advance moves the stage on; what performances do up to then they have told.
 func (s *stageState) Advance(at time.Duration) { s.Stage.Advance(at) }
+
+// Moving reports whether anything on the stage of a fold changes by itself
+// right after the instant where the fold stands.
+func Moving(f *projection.Fold) bool {
+	s, ok := f.State(ProjectionStage).(*stageState)
+	return ok && s.Moving()
+}
