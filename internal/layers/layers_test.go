@@ -56,12 +56,13 @@ var layers = []layer{
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay"}},
 	{".", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"internal/conformance", effects, []string{"signal", "choreography"}},
+	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},
 	{"internal/bench", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
 	{"internal/layers", effects, nil},
 	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
-		"stage/scene", "stage", "stage/picture",
+		"stage/scene", "stage", "stage/picture", "internal/lint",
 	}},
 }
 

@@ -1,0 +1,166 @@
+package lint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// handlers finds those that nothing calls.
+func (l *linter) handlers() {
+	var preempted guard // all names that anything preempts
+	for _, d := range l.definitions {
+		if d.interrupts {
+			return // it may reach anything that carries its correlation id
+		}
+		if d.guard.policy == "preempt" {
+			preempted.names = append(preempted.names, d.guard.names...)
+		}
+	}
+	names := newNames(preempted.names)
+	for _, d := range l.definitions {
+		if slices.ContainsFunc(d.guard.names, names.mayHave) {
+			continue
+		}
+		for _, h := range d.handlers {
+			h.report(ruleHandler, "nothing interrupts this: no choreography has interrupts, and none preempts what this one guards")
+		}
+	}
+}
+
+// nameSet is a set of names, some of which may be references.
+type nameSet struct {
+	names     map[string]bool
+	reference bool // one of them at least is a reference, and so may be any name
+}
+
+func newNames(names []string) nameSet {
+	s := nameSet{names: make(map[string]bool, len(names))}
+	for _, name := range names {
+		s.names[name] = true
+		s.reference = s.reference || isReference(name)
+	}
+	return s
+}
+
+func (s nameSet) mayHave(name string) bool {
+	return s.names[name] || s.reference || isReference(name) && len(s.names) > 0
+}
+
+// surely reports whether two guards of choreographies for one signal want one
+// name, whatever the signal says.
+func surely(a, b guard) (string, bool) {
+	for _, name := range a.names {
+		if slices.Contains(b.names, name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func isReference(name string) bool { return strings.HasPrefix(name, signalPrefix) }
+
+// pairs finds choreographies that shut each other out.
+func (l *linter) pairs() {
+	const most = 100 // of one type are compared with one
+	byType := map[string][]*definition{}
+	for _, d := range l.definitions {
+		before := byType[d.on]
+		for _, earlier := range before[max(0, len(before)-most):] {
+			// One with the same id is in force in the other's place.
+			if earlier.id == "" || earlier.id != d.id {
+				l.pair(earlier, d)
+			}
+		}
+		byType[d.on] = append(before, d)
+	}
+	l.starved()
+}
+
+// pair judges two choreographies for one signal type, in the order in which
+// they are made.
+func (l *linter) pair(first, second *definition) {
+	name, same := surely(first.guard, second.guard)
+	switch {
+	case same && second.guard.policy == "preempt" && implies(first.when, second.when):
+		first.report(ruleStopped, "each %s that begins this begins another after it (%s), which preempts %s at the same instant", first.on, second.where(first.place), name)
+	case same && second.guard.policy == "skip" && implies(second.when, first.when):
+		second.report(ruleSkipped, "each %s that could begin this begins another before it (%s), which has %s already", second.on, first.where(second.place), name)
+	case second.interrupts && first.interrupts && implies(first.when, second.when):
+		first.report(ruleStopped, "each %s that begins this begins another after it (%s), which interrupts it at the same instant", first.on, second.where(first.place))
+	}
+}
+
+// where says which definition it is, for somebody at another place.
+func (d *definition) where(from place) string {
+	if d.id != "" {
+		return strconv.Quote(d.id)
+	}
+	return d.stands(from)
+}
+
+// stands says where p is, for somebody at another place.
+func (p place) stands(from place) string {
+	pointer := p.at.pointer()
+	switch {
+	case p.src != from.src && pointer == "":
+		return p.src.Name
+	case p.src != from.src:
+		return p.src.Name + " " + pointer
+	}
+	return pointer
+}
+
+// implies reports whether the second condition holds wherever the first does,
+// when that can be seen from how they are written.
+func implies(first, second []conjunction) bool {
+	for _, c := range first {
+		if !slices.ContainsFunc(second, func(d conjunction) bool { return c.includes(d) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// includes reports whether c asks all that d asks.
+func (c conjunction) includes(d conjunction) bool {
+	for _, a := range d {
+		if !slices.ContainsFunc(c, func(b ask) bool { return a.path == b.path && a.op.String() == b.op.String() }) {
+			return false
+		}
+	}
+	return true
+}
+
+// starved finds choreographies that wait for, or stay away from, what another
+// holds for ever.
+func (l *linter) starved() {
+	holders := map[string]*definition{} // who holds a name for ever, first of all
+	var freed []string                  // what is taken away from a holder, and let go again
+	for _, d := range l.definitions {
+		switch {
+		case d.interrupts:
+			return // it may end anything that carries its correlation id
+		case !d.endless && d.guard.policy == "preempt":
+			freed = append(freed, d.guard.names...)
+		case d.endless:
+			for _, name := range d.guard.names {
+				if holders[name] == nil && !isReference(name) {
+					holders[name] = d
+				}
+			}
+		}
+	}
+	ends := newNames(freed)
+	for _, d := range l.definitions {
+		if d.guard.policy == "preempt" {
+			continue
+		}
+		for _, name := range d.guard.names {
+			if holder := holders[name]; holder != nil && holder != d && !ends.mayHave(name) {
+				d.report(ruleStarved, "never begins once %s has begun, which holds %s and never ends", holder.where(d.place), name)
+				break
+			}
+		}
+	}
+}

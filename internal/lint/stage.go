@@ -1,0 +1,250 @@
+package lint
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// stage asks whether what steps and bindings name is on the stage: properties,
+// and where a scene is given entities and places.
+func (l *linter) stage() {
+	for _, s := range l.scripts {
+		eachStep(s.steps, s.at, func(step signal.Value, at *spot) {
+			p := place{s.src, at}
+			asked(p, step)
+			if name := text(step, "property"); text(step, "action") == "set" && name != "" && !isVariable(name) && !settable[name] {
+				place{p.src, at.at("property")}.report(ruleProperty, "nothing has a property %s to be set%s", strconv.Quote(name), p.nearest(name, settable))
+			}
+		})
+	}
+	for _, d := range l.definitions {
+		asked(d.place, d.value)
+	}
+	for _, n := range l.named {
+		asked(n.place, n.value)
+	}
+	if len(l.scenes) == 0 {
+		return
+	}
+	k := l.known()
+	for _, n := range l.named {
+		for _, member := range []string{"targetEntityId", "entity"} {
+			if name := text(n.value, member); n.word == "binding" && name != "" && !k.hasEntity(name) {
+				place{n.src, n.at.at(member)}.report(ruleEntity, "the scene has no entity %s and no rule for it, and nothing spawns it%s",
+					strconv.Quote(name), n.nearest(name, k.entities))
+			}
+		}
+	}
+	for _, s := range l.scripts {
+		eachStep(s.steps, s.at, func(step signal.Value, at *spot) { k.step(place{s.src, at}, step) })
+	}
+}
+
+// shown are the properties that conditions can ask for, and settable those that
+// "set" takes.
+var (
+	shown = map[string]kinds{
+		"actor": isString, "label": isString, "look": isOther, "x": isNumber, "y": isNumber, "visible": isBool,
+		"opacity": isNumber, "tint": isString, "strength": isNumber, "scale": isNumber, "rotation": isNumber, "layer": isNumber,
+		"state": isString, "text": isString, "textOpacity": isNumber, "moving": isOther, "conflicted": isBool, "home": isString,
+	}
+	settable = setOf("opacity", "rotation", "scale", "position.x", "position.y", "x", "y", "visible", "layer", "state", "tint", "text", "label")
+)
+
+func setOf(names ...string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// asked judges the properties that a "when" asks the stage for.
+func asked(p place, v signal.Value) {
+	when, ok := v.Get("when")
+	if !ok {
+		return
+	}
+	for _, c := range clauseOf(when, p.at.at("when")) {
+		for _, a := range c {
+			if a.lasting() {
+				continue
+			}
+			property := a.path[strings.LastIndexByte(a.path, '.')+1:]
+			if shown[property] == 0 {
+				known := setOf(slices.Collect(maps.Keys(shown))...)
+				place{p.src, a.at}.report(ruleProperty, "nothing on the stage has a property %s%s", strconv.Quote(property), p.nearest(property, known))
+			}
+		}
+	}
+}
+
+// known is what has a name on the stage.
+type known struct {
+	entities map[string]bool // what a step may act on: ids, actors, what is spawned
+	patterns []string        // agents that rules of the scene bring
+	stranger bool            // the scene says how anybody else looks
+	open     bool            // what is spawned only the signals tell
+	places   map[string]bool // slots and waypoints
+	routes   map[string]bool
+}
+
+func (l *linter) known() *known {
+	k := &known{entities: map[string]bool{}, places: map[string]bool{}, routes: map[string]bool{}}
+	for _, sc := range l.scenes {
+		for _, e := range sc.Entities {
+			k.entities[e.ID] = true
+			if e.Actor != "" {
+				k.entities[e.Actor] = true
+			}
+		}
+		for _, r := range sc.Agents {
+			k.patterns = append(k.patterns, r.Match)
+			if r.Entity != "" {
+				k.entities[r.Entity] = true
+			}
+		}
+		for _, s := range sc.Slots {
+			k.places[s.Name] = true
+		}
+		for name := range sc.Waypoints {
+			k.places[name] = true
+		}
+		for name := range sc.Routes {
+			k.routes[name] = true
+		}
+		// Every scene has a look for strangers; whether they are welcome only
+		// the author tells.
+		_, said := sc.Value().Get("stranger")
+		k.stranger = k.stranger || said
+	}
+	for _, s := range l.scripts {
+		eachStep(s.steps, s.at, func(step signal.Value, _ *spot) {
+			// Where strangers are welcome, whoever is told to do something comes.
+			if text(step, "action") == "spawn" || k.stranger {
+				for _, name := range []string{text(step, "entity"), text(step, "target")} {
+					k.entities[name] = true
+					k.open = k.open || isVariable(name) && text(step, "action") == "spawn"
+				}
+			}
+		})
+	}
+	delete(k.entities, "")
+	return k
+}
+
+// step judges the names in one step.
+func (k *known) step(p place, step signal.Value) {
+	action := text(step, "action")
+	if action != "spawn" && action != "playSound" {
+		for _, member := range []string{"entity", "target"} {
+			if name := text(step, member); name != "" && !k.hasEntity(name) {
+				place{p.src, p.at.at(member)}.report(ruleEntity, "the scene has no entity %s and no rule for it, and nothing spawns it%s",
+					strconv.Quote(name), p.nearest(name, k.entities))
+			}
+		}
+	}
+	var members []string
+	switch action {
+	case "move", "fly", "drawBeam":
+		members = []string{"to", "from"}
+	case "spawn":
+		members = []string{"at"}
+	case "followRoute":
+		if name := text(step, "route"); name != "" && !isVariable(name) && !k.routes[name] {
+			place{p.src, p.at.at("route")}.report(rulePlace, "the scene has no route %s%s", strconv.Quote(name), p.nearest(name, k.routes))
+		}
+		return
+	}
+	for _, member := range members {
+		if name := text(step, member); name != "" && !k.places[name] && !k.mayBeThere(name) {
+			place{p.src, p.at.at(member)}.report(rulePlace, "the scene has no slot, waypoint or entity %s%s",
+				strconv.Quote(name), p.nearest(name, k.places, k.entities))
+		}
+	}
+}
+
+// hasEntity reports whether a step may act on a name.
+func (k *known) hasEntity(name string) bool { return k.stranger || k.mayBeThere(name) }
+
+// mayBeThere reports whether a name may be that of an entity on the stage.
+func (k *known) mayBeThere(name string) bool {
+	return k.open || isVariable(name) || k.entities[name] ||
+		slices.ContainsFunc(k.patterns, func(p string) bool { return matches(p, name) })
+}
+
+// isVariable reports whether a name stands for another one.
+func isVariable(name string) bool { return isReference(name) || isPlaceholder(name) }
+
+// isPlaceholder reports whether a text stands for another value when steps are
+// written out.
+func isPlaceholder(text string) bool {
+	return strings.HasPrefix(text, "param.") || strings.HasPrefix(text, "each.")
+}
+
+// matches reports whether a name fits a pattern, where * stands for any text.
+func matches(pattern, name string) bool {
+	head, rest, many := strings.Cut(pattern, "*")
+	if !many {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, head)
+	for ok {
+		part, more, again := strings.Cut(rest, "*")
+		if !again {
+			return strings.HasSuffix(name, part)
+		}
+		_, name, ok = strings.Cut(name, part)
+		rest = more
+	}
+	return false
+}
+
+// nearest proposes a name that differs by a letter or two. It looks at all
+// there are, and so only for what is told.
+func (p place) nearest(name string, sets ...map[string]bool) string {
+	if len(p.src.spots) == maxFindings {
+		return ""
+	}
+	best, found := 3, ""
+	for _, set := range sets {
+		for _, candidate := range slices.Sorted(maps.Keys(set)) {
+			if d := distance(name, candidate); d < best && d < len(name) {
+				best, found = d, candidate
+			}
+		}
+	}
+	if found == "" {
+		return ""
+	}
+	return "; did you mean " + strconv.Quote(found) + "?"
+}
+
+// distance is how many letters have to be changed, added or taken away; 3 for
+// three and more.
+func distance(a, b string) int {
+	const most = 3
+	if len(a)-len(b) >= most || len(b)-len(a) >= most || len(a) > 100 {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			corner, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, corner+cost)
+		}
+	}
+	return min(row[len(b)], most)
+}
