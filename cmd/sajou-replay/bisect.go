@@ -22,9 +22,13 @@ import (
 func asEvalError(err error) (*where.EvalError, bool) { return errors.AsType[*where.EvalError](err) }
 
 func (a *app) bisectCommand() *cobra.Command {
-	var good, bad, expr string
+	var (
+		good, bad, expr string
+		look            looks
+		moment          bool
+	)
 	cmd := &cobra.Command{
-		Use:   "bisect [SESSION] [--good ADDR] [--bad ADDR] (--where EXPR | -- COMMAND ARG...)",
+		Use:   "bisect [SESSION] [--good ADDR] [--bad ADDR] (--where EXPR | --image PNG | -- COMMAND ARG...)",
 		Short: "Find the entry where the state went wrong",
 		Long: `Bisect finds the first bad entry between one that is good and a later one that
 is bad, with few tests. It assumes that the session goes from good to bad once;
@@ -40,12 +44,23 @@ SAJOU_SEQ and SAJOU_AT (ms) in its environment; its exit code says
   126..    the program could not run: bisect stops with exit code 7
 What it prints goes to stderr.
 
+` + looksHelp + ` The state is
+bad where the stage is another picture than the PNG, which shows it as it should
+be; or with --same where it is this picture, which shows what is wrong.
+
 ` + expressionHelp + `
+
+With --image, and for other tests with --moment, the instant is looked for too:
+whether it is the entry itself that makes the state bad, or to the millisecond
+when it has become so in the time before it. That assumes that it stays bad until
+the entry.
 
 Both ends are tested first. The exit code is 0 when the first bad entry was
 found, 1 when an end is not what it was given as, 125 when an end cannot be told,
-and 5 when skipped tests leave more than one candidate.`,
+5 when skipped tests leave more than one candidate, and 7 when the program could
+not run or a picture not be drawn.`,
 		Example: `  sajou-replay bisect --where 'state.performances.size() > 3'
+  sajou-replay bisect --image good.png --max-diff 1% --mask clock.png
   sajou-replay bisect --good 10 --bad 812 -- ./check-picture.sh
   sajou-replay bisect release-42 -- sh -c 'jq -e ".performances | length < 4"'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,8 +71,11 @@ and 5 when skipped tests leave more than one candidate.`,
 			if len(names) > 1 {
 				return misuse("too many arguments; the program to run stands after --")
 			}
-			if (expr != "") == (len(command) > 0) {
-				return misuse("bisect needs a test: either --where EXPR or a program after --")
+			if count(expr != "", look.image != "", len(command) > 0) != 1 {
+				return misuse("bisect needs a test: either --where EXPR, or --image PNG, or a program after --")
+			}
+			if err := look.check(cmd); err != nil {
+				return err
 			}
 			session, err := a.sessionArg(names)
 			if err != nil {
@@ -66,6 +84,12 @@ and 5 when skipped tests leave more than one candidate.`,
 			var predicate *where.Predicate
 			if expr != "" {
 				if predicate, err = where.Compile(expr, sajou.Projections()); err != nil {
+					return err
+				}
+			}
+			var compared *comparison
+			if look.image != "" {
+				if compared, err = look.load(); err != nil {
 					return err
 				}
 			}
@@ -87,26 +111,33 @@ and 5 when skipped tests leave more than one candidate.`,
 			if err != nil {
 				return err
 			}
-			test := t.asks(predicate)
-			if predicate == nil {
+			var test replay.Test
+			switch {
+			case compared != nil:
+				test = compared.test
+			case predicate != nil:
+				test = t.asks(predicate)
+			default:
 				test = t.runs(a, command)
 			}
-			return a.bisect(cmd.Context(), t, from, to, test)
+			return a.bisect(cmd.Context(), t, from, to, test, moment || compared != nil)
 		},
 	}
 	cmd.Flags().StringVar(&good, "good", "0", "address of an entry that is good")
 	cmd.Flags().StringVar(&bad, "bad", "end", "address of a later entry that is bad")
 	cmd.Flags().StringVar(&expr, "where", "", "expression that is true where the state is bad")
+	look.flags(cmd, "the picture shows what is wrong")
+	cmd.Flags().BoolVar(&moment, "moment", false, "look for the instant too, between the entries")
 	cmd.ValidArgsFunction = a.completeSession
 	return cmd
 }
 
-func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, test replay.Test) error {
+func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, test replay.Test, moment bool) error {
 	var last replay.Verdict
 	logged := func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.Verdict, error) {
 		v, err := test(ctx, m, f)
 		if last = v; err == nil {
-			fmt.Fprintf(a.stderr, "%6d  %s  %v\n", m.Seq, clockText(f.At()), v)
+			fmt.Fprintf(a.stderr, "%6v  %s  %v\n", m, clockText(f.At()), v)
 		}
 		return v, err
 	}
@@ -133,7 +164,9 @@ func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, tes
 		Conclusive bool          `json:"conclusive"`
 		Tests      int           `json:"tests"`
 		Skipped    int           `json:"skipped"`
-	}{found.Good, found.Bad, nil, found.Conclusive(), found.Tests, found.Skipped}
+		Moment     string        `json:"moment,omitempty"`
+		At         *float64      `json:"at,omitempty"`
+	}{found.Good, found.Bad, nil, found.Conclusive(), found.Tests, found.Skipped, "", nil}
 	text := found.String()
 	if found.Conclusive() {
 		view.First = &found.Bad
@@ -142,6 +175,16 @@ func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, tes
 			return err
 		}
 		text += "\n" + entryText(&e)
+		if moment {
+			when, err := t.instant(ctx, &e, logged)
+			if err != nil {
+				return err
+			}
+			view.Moment = when.String()
+			at := projection.Millis(when.at)
+			view.At = &at
+			text += "\n" + when.text(&e)
+		}
 	}
 	if err := a.output().one(text, view); err != nil {
 		return err
@@ -150,6 +193,66 @@ func (a *app) bisect(ctx context.Context, t *target, good, bad eventlog.Seq, tes
 		return &exit{code: exitInconclusive}
 	}
 	return nil
+}
+
+// instant is when within the time before an entry something went wrong.
+type instant struct {
+	replay.Moment
+	at time.Duration
+}
+
+func (i instant) text(e *eventlog.Entry) string {
+	if i.Seq == e.Seq {
+		return fmt.Sprintf("the entry itself makes it so, at %s", clockText(i.at))
+	}
+	return fmt.Sprintf("it is so already before the entry comes, from %v on (%s)", i.Moment, clockText(i.at))
+}
+
+// instant finds when in the time between an entry that is bad and the one
+// before, which is good, it became so: to the millisecond. A test that cannot
+// tell counts as good.
+func (t *target) instant(ctx context.Context, e *eventlog.Entry, test replay.Test) (instant, error) {
+	base := time.Duration(0)
+	if e.Seq > 1 {
+		before, err := t.log.Entry(ctx, e.Seq-1)
+		if err != nil {
+			return instant{}, err
+		}
+		base = before.At
+	}
+	bad := func(offset time.Duration) (bool, error) {
+		m := replay.Moment{Seq: e.Seq - 1, Offset: offset}
+		fold, err := t.travel.At(ctx, m)
+		if err != nil {
+			return false, err
+		}
+		v, err := test(ctx, m, fold)
+		return v == replay.Bad, err
+	}
+	good, wrong := time.Duration(0), e.At-base
+	if wrong == 0 {
+		return instant{momentOf(e.Seq), e.At}, nil
+	}
+	if is, err := bad(wrong); err != nil || !is {
+		return instant{momentOf(e.Seq), e.At}, err
+	}
+	for wrong-good > time.Millisecond {
+		// Whole milliseconds make addresses that can be read.
+		middle := (good + (wrong-good)/2).Truncate(time.Millisecond)
+		if middle <= good {
+			middle = good + time.Millisecond
+		}
+		is, err := bad(middle)
+		if err != nil {
+			return instant{}, err
+		}
+		if is {
+			wrong = middle
+		} else {
+			good = middle
+		}
+	}
+	return instant{replay.Moment{Seq: e.Seq - 1, Offset: wrong}, base + wrong}, nil
 }
 
 // asks is a test by an expression.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -13,14 +14,16 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 func (a *app) defineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "define",
-		Short: "List, show or add choreographies of a session",
-		Long: `A choreography is in force from the entry that defines it on. It is part of the
-session's log, so a session replays without any file beside it.`,
+		Short: "List, show or add choreographies and scenes of a session",
+		Long: `A choreography, a sequence, an easing, a binding or a scene is in force from the
+entry that defines it on. It is part of the session's log, so a session replays
+without any file beside it.`,
 		Example: `  sajou-replay define ls
   sajou-replay define show 2
   sajou-replay define add choreographies.json --session release-42`,
@@ -34,8 +37,8 @@ session's log, so a session replays without any file beside it.`,
 func (a *app) defineLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls [SESSION]",
-		Short:   "List the choreographies of a session",
-		Long:    `Ls lists the choreographies of a session in the order they came into force: the entry that defines each, the signal type it answers to, and its number of steps.`,
+		Short:   "List the choreographies and scenes of a session",
+		Long:    `Ls lists what was brought into force in a session, in that order: the entry that did, and what in short it says.`,
 		Example: `  sajou-replay define ls release-42`,
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,10 +73,26 @@ func (a *app) defineLs() *cobra.Command {
 
 // declarationText says in a few words what was declared.
 func declarationText(d choreography.Declaration) string {
-	if d, ok := d.(*choreography.Definition); ok {
-		return fmt.Sprintf("on %s, %s%s", printable(d.On()), stepsText(d.Value()), remarks(d.Value()))
+	switch d := d.(type) {
+	case *choreography.Definition:
+		text := fmt.Sprintf("on %s, %s%s", printable(d.On()), stepsText(d.Value()), remarks(d.Value()))
+		if d.Name() != "" {
+			text = printable(d.Name()) + ": " + text
+		}
+		return text
+	case *scene.Scene:
+		text := "scene"
+		if d.Title != "" {
+			text += " " + strconv.Quote(clip(d.Title, 40))
+		}
+		return fmt.Sprintf("%s, %gx%g, %s", text, d.Width, d.Height, plural(len(d.Entities), "entity", "entities"))
+	default:
+		text := d.Word() + " " + printable(d.Name())
+		if _, ok := d.Value().Get("steps"); ok {
+			text += ", " + stepsText(d.Value())
+		}
+		return text
 	}
-	return d.Word() + " " + printable(d.Name())
 }
 
 func stepsText(definition signal.Value) string {
@@ -97,8 +116,8 @@ func remarks(definition signal.Value) string {
 func (a *app) defineShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show [SESSION] ADDR",
-		Short:   "Show one choreography as it was written",
-		Long:    `Show writes the choreography that the entry at an address brought into force, as JSON. The result can be given to define add.`,
+		Short:   "Show one choreography or scene as it was written",
+		Long:    `Show writes what the entry at an address brought into force, as JSON. The result can be given to define add.`,
 		Example: `  sajou-replay define show 2 > choreography.json`,
 		Args:    between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,14 +134,14 @@ func (a *app) defineShow() *cobra.Command {
 				return err
 			}
 			if m.Seq == 0 {
-				return fail(exitNotFound, "entries count from 1; list the choreographies with: sajou-replay define ls")
+				return fail(exitNotFound, "entries count from 1; list what was defined with: sajou-replay define ls")
 			}
 			e, err := t.log.Entry(cmd.Context(), m.Seq)
 			if err != nil {
 				return err
 			}
 			if e.Kind != eventlog.KindDefine {
-				return fail(exitNotFound, "entry %d is a %v and defines nothing; list the choreographies with: sajou-replay define ls", e.Seq, e.Kind)
+				return fail(exitNotFound, "entry %d is a %v and defines nothing; list what was defined with: sajou-replay define ls", e.Seq, e.Kind)
 			}
 			d, err := sajou.DeclarationOf(&e)
 			if err != nil {
@@ -142,25 +161,40 @@ func (a *app) defineShow() *cobra.Command {
 func (a *app) defineAdd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "add FILE...",
-		Short: "Bring choreographies into force",
-		Long: `Add checks files of choreographies, one or an array of them each, and records
-them at the end of the session that --session names, or else of the latest. A
-session that does not exist is begun. What is wrong is told with file, line and
-column, and nothing is recorded then.`,
-		Example: `  sajou-replay define add choreographies.json
+		Short: "Bring choreographies and scenes into force",
+		Long: `Add checks files and records what they declare at the end of the session that
+--session names, or else of the latest. A session that does not exist is begun.
+A file has one JSON object or an array of them, each of which is
+
+  a choreography   has "on"        a binding   has "property" and "entity"
+  a sequence       has "sequence"  a scene     has "sajou": "scene"
+  an easing        has "curve"
+
+What is wrong is told with file, line and column, and nothing is recorded then;
+lint finds more. A scene takes the place of the one before it.`,
+		Example: `  sajou-replay define add choreographies.json scene.json
   sajou-replay define add a.json b.json --session release-42`,
 		Args: between(1, 1000),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			definitions, err := a.readDefinitions(args)
+			// What is wrong with the files by themselves is told before a store
+			// is looked for.
+			name, missing := a.sessionToAddTo()
+			catalog := new(choreography.Catalog)
+			if missing == nil {
+				var err error
+				if catalog, err = a.inForce(cmd.Context(), name); err != nil {
+					return err
+				}
+			}
+			definitions, err := a.readDeclared(catalog, args, "nothing was recorded")
 			if err != nil {
 				return err
 			}
 			if len(definitions) == 0 {
-				return fail(exitNo, "there are no choreographies in these files")
+				return fail(exitNo, "nothing is declared in these files")
 			}
-			name, err := a.sessionToAddTo()
-			if err != nil {
-				return err
+			if missing != nil {
+				return missing
 			}
 			engine, err := a.openWriting()
 			if err != nil {
@@ -173,7 +207,7 @@ column, and nothing is recorded then.`,
 				return err
 			}
 			return a.output().one(
-				fmt.Sprintf("defined %s in %q, head %v", plural(len(definitions), "choreography", "choreographies"), name, head),
+				fmt.Sprintf("defined %s in %q, head %v", declarationsText(definitions), name, head),
 				map[string]any{"session": name, "definitions": len(definitions), "head": viewHead(head)})
 		},
 	}

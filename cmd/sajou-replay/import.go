@@ -48,7 +48,8 @@ nothing was recorded. With --lenient signals that break the protocol's schema
 are recorded too, as they came, and flagged; only what is no JSON object is
 refused. Nothing is lost by that, so the exit code stays 0.
 
-Choreographies from --define come into force before the first signal. The same
+What files from --define declare (choreographies, sequences, easings, bindings,
+a scene; see define add) comes into force before the first signal. The same
 files under the same session name give the same head hash in every store.`,
 		Example: `  sajou-replay import session.jsonl
   sajou-replay import part1.jsonl part2.jsonl --session release-42 --define choreo.json
@@ -63,17 +64,13 @@ files under the same session name give the same head hash in every store.`,
 			return a.importFiles(cmd.Context(), args, defines, lenient, more)
 		},
 	}
-	cmd.Flags().StringArrayVar(&defines, "define", nil, "file of choreographies to bring into force first; repeatable")
+	cmd.Flags().StringArrayVar(&defines, "define", nil, "file of choreographies, scenes and the like to bring into force first; repeatable")
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that break the schema")
 	cmd.Flags().BoolVar(&more, "append", false, "add to a session that exists")
 	return cmd
 }
 
 func (a *app) importFiles(ctx context.Context, files, defines []string, lenient, more bool) error {
-	definitions, err := a.readDefinitions(defines)
-	if err != nil {
-		return err
-	}
 	for _, file := range files {
 		if file == "-" {
 			continue
@@ -93,6 +90,17 @@ func (a *app) importFiles(ctx context.Context, files, defines []string, lenient,
 			return misuse("--session: %s", oneLine(err.Error()))
 		}
 		return misuse("%w; name it with --session", err)
+	}
+	catalog := new(choreography.Catalog)
+	if more && len(defines) > 0 {
+		var err error
+		if catalog, err = a.inForce(ctx, name); err != nil {
+			return err
+		}
+	}
+	definitions, err := a.readDeclared(catalog, defines, "nothing was recorded")
+	if err != nil {
+		return err
 	}
 	engine, err := a.openWriting()
 	if err != nil {
@@ -340,42 +348,4 @@ func (r *recorder) settle() error {
 	r.flagged += f.flagged
 	r.meter.show(fmt.Sprintf("%d signals", r.signals))
 	return nil
-}
-
-// readDefinitions reads files of choreographies, and says on stderr what is to
-// be remarked.
-func (a *app) readDefinitions(files []string) ([]choreography.Declaration, error) {
-	var all []choreography.Declaration
-	for _, file := range files {
-		data, err := readBounded(file, maxDefinitions)
-		if err != nil {
-			return nil, err
-		}
-		definitions, diagnostics := choreography.Parse(file, data)
-		for _, d := range diagnostics {
-			fmt.Fprintln(a.stderr, printable(d.String()))
-		}
-		if err := diagnostics.Err(); err != nil {
-			return nil, fail(exitNo, "%s has %s; nothing was recorded",
-				file, plural(len(diagnostics.Only(choreography.Error)), "error", "errors"))
-		}
-		all = append(all, definitions...)
-	}
-	return all, nil
-}
-
-func readBounded(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d MiB", file, limit>>20)
-	}
-	return data, nil
 }

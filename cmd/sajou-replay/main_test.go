@@ -152,6 +152,39 @@ func TestExitCodes(t *testing.T) {
 		{"play --rate 0 1..2 --from 1", 2},
 		{"play --rate 1 -o json", 2},
 		{"play --idle -1s", 2},
+		{"play --stage --rate 0", 0},
+		{"play --stage -o json --rate 0", 2},
+		{"play --scene " + file, 2},
+		{"play --stage --scene " + file, 1},
+		{"render", 2},
+		{"render end", 2},
+		{"render end -o -", 0},
+		{"render end -o - --format png", 0},
+		{"render end -o yaml", 2},
+		{"render nobody end -o -", 4},
+		{"render 99 -o -", 4},
+		{"render 1x -o -", 2},
+		{"render 1 2 3 --compare", 2},
+		{"render 2 2 --compare", 0},
+		{"render 1.. -o -", 2},
+		{"render 1.. --sheet -o -", 0},
+		{"render 1.. -o - --format gif --width 32", 0},
+		{"render end -o - --width 15", 2},
+		{"lint", 2},
+		{"lint --rules", 0},
+		{"lint " + file, 1},
+		{"lint " + file + "nothing", 1},
+		{"scan --conflicts", 1},
+		{"scan --conflicts --where true", 2},
+		{"scan --image " + file, 2},
+		{"scan --same --where true", 2},
+		{"bisect --image " + file, 2},
+		{"bisect --tolerance 3 --where seq>2", 2},
+		{"bisect --moment --where seq>2", 0},
+		{"rehearse --watch -o json " + file, 2},
+		{"rehearse --scene x " + file, 2},
+		{"rehearse --render x " + file, 2},
+		{"demo --pictures " + file, 1},
 		{"verify", 0},
 		{"verify nobody", 4},
 		{"verify --all", 0},
@@ -284,7 +317,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func TestBrokenPipe(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)
-	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0"} {
+	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0", "play --rate 0 --stage", "render end -o -", "render 1 2 --compare"} {
 		var stderr bytes.Buffer
 		err := run(t.Context(), append([]string{"-C", store}, strings.Fields(args)...), nil, brokenPipe{}, &stderr)
 		if code := exitCode(err, &stderr); code != 0 || strings.Contains(stderr.String(), "pipe") {
@@ -321,7 +354,10 @@ func TestInterrupt(t *testing.T) {
 	if r := sajouReplay(t.Context(), t, nil, "-C", store, "verify"); r.code != 0 || !strings.Contains(r.stdout, "1501 entries") {
 		t.Errorf("verify: exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
-	for _, args := range []string{"cat", "verify", "scan --where true", "play", "tail -f", "export", "info", "bisect --where seq>3"} {
+	for _, args := range []string{
+		"cat", "verify", "scan --where true", "play", "tail -f", "export", "info", "bisect --where seq>3",
+		"play --stage", "render 1..9 --sheet -o -", "render 1.. -o - --format gif",
+	} {
 		if r := sajouReplay(ctx, t, nil, append([]string{"-C", store}, strings.Fields(args)...)...); r.code != 130 {
 			t.Errorf("%s in an ended context: exit %d, %s", args, r.code, r.stderr)
 		}

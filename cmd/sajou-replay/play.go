@@ -21,10 +21,12 @@ func (a *app) playCommand() *cobra.Command {
 		from, to  string
 		rate, fps float64
 		idle      time.Duration
+		onStage   bool
+		sceneFile string
 	)
 	cmd := &cobra.Command{
 		Use:   "play [SESSION] [RANGE]",
-		Short: "Play the commands that a renderer gets",
+		Short: "Play the commands that a renderer gets, or the stage itself",
 		Long: `Play runs a session, or a range of it, and writes the commands that its
 choreographies give to a renderer, each at its time: start, update, complete,
 execute and interrupt. With -o jsonl a command is an object with t (ms of session
@@ -35,10 +37,18 @@ at or after.
 --idle. While something moves there are --fps updates a second of session time;
 --fps 0 leaves only those that come at entries away too. Where no entry comes
 for five minutes the updates pause until one does, and what begins and ends
-meanwhile is shown. Without an end everything is played until it is over.`,
+meanwhile is shown. Without an end everything is played until it is over.
+
+--stage shows what is seen instead. On a terminal it moves in place: space stops
+and goes on, ← and → go an entry back and on, + and - change the rate, q ends.
+Elsewhere the pictures are written one after another as text of COLUMNS by LINES,
+each with a line above that says the moment, and a blank line between them; one
+that looks like the one before is left out. --scene shows it with another scene.`,
 		Example: `  sajou-replay play
   sajou-replay play --rate 0 --fps 0
-  sajou-replay play --from 100 --to perf:p-120-1 --rate 4 -o jsonl`,
+  sajou-replay play --from 100 --to perf:p-120-1 --rate 4 -o jsonl
+  sajou-replay play --stage
+  sajou-replay play --stage --rate 0 --fps 2 | less`,
 		Args: between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -48,6 +58,10 @@ meanwhile is shown. Without an end everything is played until it is over.`,
 				return misuse("--fps %v: it is from 0 to 1000", fps)
 			case idle < 0:
 				return misuse("--idle %v: it is 0 or more", idle)
+			case onStage && a.format != "text":
+				return misuse("--stage draws for people; without it, -o %s writes the commands", a.format)
+			case sceneFile != "" && !onStage:
+				return misuse("--scene is for --stage")
 			case a.format == "json" && rate > 0:
 				return misuse("one JSON array is whole only at its end; use -o jsonl, or --rate 0")
 			}
@@ -60,6 +74,10 @@ meanwhile is shown. Without an end everything is played until it is over.`,
 				return err
 			}
 			parsed, err := replay.ParseRange(text)
+			if err != nil {
+				return err
+			}
+			sc, err := a.readScene(sceneFile)
 			if err != nil {
 				return err
 			}
@@ -78,7 +96,16 @@ meanwhile is shown. Without an end everything is played until it is over.`,
 					return err
 				}
 			}
-			return a.play(cmd.Context(), t, first, last, pace{rate: rate, fps: fps, idle: idle})
+			p := pace{rate: rate, fps: fps, idle: idle}
+			if onStage {
+				s := t.stagedWith(sc)
+				over, err := s.span(cmd.Context(), first, last)
+				if err != nil {
+					return err
+				}
+				return a.playStage(cmd.Context(), s, over, p)
+			}
+			return a.play(cmd.Context(), t, first, last, p)
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "address to begin at")
@@ -86,6 +113,9 @@ meanwhile is shown. Without an end everything is played until it is over.`,
 	cmd.Flags().Float64Var(&rate, "rate", 1, "how fast; 0 does not wait at all")
 	cmd.Flags().Float64Var(&fps, "fps", 30, "updates a second of session time; 0 for none")
 	cmd.Flags().DurationVar(&idle, "idle", 2*time.Second, "longest pause; 0 cuts all of them")
+	cmd.Flags().BoolVar(&onStage, "stage", false, "show the stage, not the commands")
+	cmd.Flags().StringVar(&sceneFile, "scene", "", "file of a scene to show it with in place of the recorded ones")
+	_ = cmd.MarkFlagFilename("scene", "json", "zip")
 	cmd.ValidArgsFunction = a.completeSession
 	return cmd
 }
@@ -114,18 +144,8 @@ func (t *target) rest(ctx context.Context, last replay.Moment) (replay.Moment, e
 		if err := ctx.Err(); err != nil {
 			return last, err
 		}
-		next, ok := time.Duration(0), false
-		for _, st := range fold.States() {
-			if p, is := st.(replay.Performer); is {
-				if at, has := p.NextBoundary(); has && (!ok || at < next) {
-					next, ok = at, true
-				}
-			}
-		}
-		if !ok {
-			break
-		}
-		if next == math.MaxInt64 || next < fold.At() {
+		next, ok := nextBoundary(fold)
+		if !ok || next == math.MaxInt64 || next < fold.At() {
 			break
 		}
 		before := fold.At()
@@ -151,7 +171,7 @@ func (a *app) play(ctx context.Context, t *target, first, last replay.Moment, p 
 	}
 	next, stop := iter.Pull2(t.log.Entries(ctx, max(first.Seq, 1)))
 	defer stop()
-	s := &stage{pace: p, o: a.output(), next: next, seq: first.Seq, first: first}
+	s := &player{pace: p, o: a.output(), next: next, seq: first.Seq, first: first}
 	if err := s.peek(); err != nil {
 		return err
 	}
@@ -191,9 +211,9 @@ const framesAfter = 5 * time.Minute
 // errStill ends a run in which nothing but updates has come for framesAfter.
 var errStill = errors.New("nothing but updates for long")
 
-// stage shows commands at their time. An error ends the playing through the
+// player shows commands at their time. An error ends the playing through the
 // context.
-type stage struct {
+type player struct {
 	ctx    context.Context // a sink's calls have none; it lives as long as one run
 	cancel context.CancelCauseFunc
 	pace   pace
@@ -214,21 +234,21 @@ type stage struct {
 	still  time.Duration // when they were too many
 }
 
-var _ choreography.CommandSink = (*stage)(nil)
+var _ choreography.CommandSink = (*player)(nil)
 
-func (s *stage) OnActionStart(c choreography.ActionStart) { s.show(c.Command()) }
-func (s *stage) OnActionUpdate(c choreography.ActionUpdate) {
+func (s *player) OnActionStart(c choreography.ActionStart) { s.show(c.Command()) }
+func (s *player) OnActionUpdate(c choreography.ActionUpdate) {
 	if s.frames && !s.tooStill(c.At) {
 		s.show(c.Command())
 	}
 }
-func (s *stage) OnActionComplete(c choreography.ActionComplete) { s.show(c.Command()) }
-func (s *stage) OnActionExecute(c choreography.ActionExecute)   { s.show(c.Command()) }
-func (s *stage) OnInterrupt(c choreography.Interrupt)           { s.show(c.Command()) }
+func (s *player) OnActionComplete(c choreography.ActionComplete) { s.show(c.Command()) }
+func (s *player) OnActionExecute(c choreography.ActionExecute)   { s.show(c.Command()) }
+func (s *player) OnInterrupt(c choreography.Interrupt)           { s.show(c.Command()) }
 
 // run shows the commands from one moment to another. Where updates get too many
 // it ends with errStill.
-func (s *stage) run(ctx context.Context, travel *replay.Replay, from, to replay.Moment, frame time.Duration) error {
+func (s *player) run(ctx context.Context, travel *replay.Replay, from, to replay.Moment, frame time.Duration) error {
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	defer s.cancel(nil)
 	s.err, s.frames = nil, frame > 0
@@ -241,7 +261,7 @@ func (s *stage) run(ctx context.Context, travel *replay.Replay, from, to replay.
 
 // tooStill reports, and ends the run, if an update comes too long after the
 // last entry, or after the beginning where that is later.
-func (s *stage) tooStill(at time.Duration) bool {
+func (s *player) tooStill(at time.Duration) bool {
 	if s.err != nil {
 		return true
 	}
@@ -259,7 +279,7 @@ func (s *stage) tooStill(at time.Duration) bool {
 	return true
 }
 
-func (s *stage) show(c choreography.Command) {
+func (s *player) show(c choreography.Command) {
 	if s.err != nil {
 		return
 	}
@@ -272,7 +292,7 @@ func (s *stage) show(c choreography.Command) {
 }
 
 // wait lets the time pass that lies between the command before and this one.
-func (s *stage) wait(at time.Duration) error {
+func (s *player) wait(at time.Duration) error {
 	pause := at - s.at
 	began := s.began
 	s.at, s.began = at, true
@@ -298,7 +318,7 @@ func (s *stage) wait(at time.Duration) error {
 }
 
 // peek reads the entry ahead.
-func (s *stage) peek() error {
+func (s *player) peek() error {
 	e, err, ok := s.next()
 	if !ok {
 		s.ahead = nil
@@ -309,7 +329,7 @@ func (s *stage) peek() error {
 }
 
 // pass takes the entries up to a time as gone by.
-func (s *stage) pass(at time.Duration) error {
+func (s *player) pass(at time.Duration) error {
 	for s.ahead != nil && s.ahead.At <= at {
 		s.seq, s.entryAt = s.ahead.Seq, s.ahead.At
 		if err := s.peek(); err != nil {
@@ -319,7 +339,7 @@ func (s *stage) pass(at time.Duration) error {
 	return nil
 }
 
-func (s *stage) write(c *choreography.Command) error {
+func (s *player) write(c *choreography.Command) error {
 	if err := s.pass(c.At); err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ type app struct {
 	session string // --session; empty: see target
 	wait    time.Duration
 
+	// ticks says when to look again at what is watched. Nil: a clock does.
+	ticks <-chan time.Time
+
 	running bool   // the command line was understood and a command has begun
 	about   string // the session that was opened last; empty before
 }
@@ -78,7 +81,8 @@ func (a *app) root() *cobra.Command {
 
 A store is a directory that holds sessions. A session is a log of entries,
 numbered from 1, each hash-chained to the one before. Everything else, such as
-which performances are on stage at a moment, is computed from the log.
+which performances are under way at a moment and what is seen on the stage then,
+is computed from the log.
 
 Where a command takes a SESSION and none is given, it means the one that was
 begun last. An argument that reads as an address (or a range) is one; a session
@@ -96,6 +100,7 @@ Ranges a..b include both ends; a.. and ..b are open.`,
   sajou-replay import session.jsonl --define choreographies.json
   sajou-replay cat --type error
   sajou-replay state end performances
+  sajou-replay render end -o picture.svg
   sajou-replay bisect --where 'state.performances.size() > 3'`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -130,9 +135,9 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 	root.AddCommand(
 		a.demoCommand(), a.importCommand(), a.exportCommand(),
 		a.lsCommand(), a.infoCommand(), a.catCommand(), a.tailCommand(), a.showCommand(),
-		a.stateCommand(), a.diffCommand(), a.playCommand(),
+		a.stateCommand(), a.diffCommand(), a.playCommand(), a.renderCommand(),
 		a.verifyCommand(), a.scanCommand(), a.bisectCommand(),
-		a.snapshotCommand(), a.defineCommand(), a.rehearseCommand(),
+		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(),
 		a.versionCommand(), a.manCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -20,33 +20,56 @@ const expressionHelp = `Expressions are CEL (cel.dev) over
   seq, at       the entry's number and session time in ms (a double: at > 1500.0)
   entry         seq, at, kind, hash; of a signal id, type, timestamp, source,
                 correlationId, metadata, payload, problem, raw
-  state, prev   the states after and before the entry: seq, at, session, performances
+  state, prev   the states after and before the entry: seq, at, session,
+                performances, stage (entities, beams, sounds, diagnostics)
 What an entry or a state lacks makes the condition false; has(entry.payload.x)
 asks. The names are checked before the first entry is read.`
 
 func (a *app) scanCommand() *cobra.Command {
 	var (
 		expr                      string
+		look                      looks
+		conflicts                 bool
 		first, last, changes, all bool
 	)
 	cmd := &cobra.Command{
-		Use:   "scan [SESSION] [RANGE] --where EXPR",
-		Short: "Find the entries where an expression is true",
+		Use:   "scan [SESSION] [RANGE] (--where EXPR | --image PNG | --conflicts)",
+		Short: "Find the entries where an expression is true, or the picture is another",
 		Long: `Scan asks an expression about every entry of a session, in one pass, and lists
 those where it is true: all of them, the --first, or the --last. --changes lists
 the entries where its value, of any type, becomes another.
 
 ` + expressionHelp + `
 
-The exit code is 0 when something was found, and 1 when nothing was.`,
+` + looksHelp + ` An entry is
+listed where the stage is another picture than the PNG, or with --same where it
+is this picture. Every entry is drawn; where that takes long, bisect draws few.
+
+--conflicts lists the entries after which the stage tells of a new conflict: one
+performance takes from another what that is animating.
+
+The exit code is 0 when something was found, 1 when nothing was, and 7 when a
+picture cannot be drawn.`,
 		Example: `  sajou-replay scan --where 'entry.type == "error"' --first
   sajou-replay scan --where 'state.performances.size() > 3'
   sajou-replay scan --where 'state.performances.size()' --changes
-  sajou-replay scan release-42 100..200 --where 'has(entry.problem)' -o jsonl`,
+  sajou-replay scan release-42 100..200 --where 'has(entry.problem)' -o jsonl
+  sajou-replay scan --where 'state.stage.entities.scout.opacity < 0.5' --first
+  sajou-replay scan --image good.png --max-diff 1% --mask clock.png --first
+  sajou-replay scan --conflicts`,
 		Args: between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if expr == "" {
+			switch n := count(expr != "", look.image != "", conflicts); {
+			case n == 0:
 				return misuse("--where is missing; what is to be found? for example: --where 'entry.type == \"error\"'")
+			case n > 1:
+				return misuse("--where, --image and --conflicts exclude each other")
+			}
+			if err := look.check(cmd); err != nil {
+				return err
+			}
+			if conflicts {
+				expr = newConflict
 			}
 			if n := count(first, last, changes, all); n > 1 {
 				return misuse("--first, --last, --changes and --all exclude each other")
@@ -68,6 +91,9 @@ The exit code is 0 when something was found, and 1 when nothing was.`,
 				mode = replay.Changes
 			}
 			find, err := newFinder(expr, mode)
+			if look.image != "" {
+				find, err = look.finder(mode)
+			}
 			if err != nil {
 				return err
 			}
@@ -84,6 +110,8 @@ The exit code is 0 when something was found, and 1 when nothing was.`,
 		},
 	}
 	cmd.Flags().StringVar(&expr, "where", "", "the expression")
+	look.flags(cmd, "list where the picture is the same")
+	cmd.Flags().BoolVar(&conflicts, "conflicts", false, "where the stage tells of a new conflict")
 	cmd.Flags().BoolVar(&first, "first", false, "only the first")
 	cmd.Flags().BoolVar(&last, "last", false, "only the last")
 	cmd.Flags().BoolVar(&changes, "changes", false, "where the value changes")
@@ -106,7 +134,11 @@ type finder struct {
 	predicate replay.Predicate
 	mode      replay.Mode
 	write     func(o *output, e *eventlog.Entry) error
+	dear      bool // each answer takes long enough to tell of it
 }
+
+// newConflict is true after entries that brought the stage a conflict.
+const newConflict = `state.stage.diagnostics.conflicts > prev.stage.diagnostics.conflicts`
 
 func newFinder(expr string, mode replay.Mode) (*finder, error) {
 	if mode == replay.Changes {
@@ -170,7 +202,7 @@ func (a *app) scan(ctx context.Context, t *target, from, to eventlog.Seq, find *
 	m := newMeter(a.stderr)
 	test := find.predicate.Test
 	find.predicate.Test = func(ctx context.Context, s *replay.Step) (bool, error) {
-		if s.Entry.Seq%256 == 0 {
+		if find.dear || s.Entry.Seq%256 == 0 {
 			m.show(fmt.Sprintf("%d of %d entries", s.Entry.Seq, to))
 		}
 		return test(ctx, s)

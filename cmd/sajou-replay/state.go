@@ -17,13 +17,15 @@ func (a *app) stateCommand() *cobra.Command {
 		Use:   "state [SESSION] [ADDR [PATH]]",
 		Short: "Show the state at a moment",
 		Long: `State shows what is true at a moment, by default at the end: seq, at, and one
-member a projection. A PATH leads to a part of it, either dotted
-(performances.p-12-1.running.0) or a JSON pointer (/performances/p-12-1).
+member a projection: session, performances, and stage, which is what is seen. A
+PATH leads to a part of it, either dotted (performances.p-12-1.running.0) or a
+JSON pointer (/stage/entities/agent.v2/x), which names with dots in them need.
 
 With --digests it shows instead the digest of each projection there: two
 machines that agree on it agree on the whole state.`,
 		Example: `  sajou-replay state
   sajou-replay state 812+350ms performances
+  sajou-replay state end stage.entities.scout.x
   sajou-replay state release-42 end /session/entries -o json
   sajou-replay state end --digests`,
 		Args: between(0, 3),
