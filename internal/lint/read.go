@@ -37,6 +37,11 @@ func Read(c *choreography.Catalog, file string, text []byte) (declared []Declare
 		declared, diagnostics = readList(c, file, text, value)
 	case err == nil && scene.IsScene(value):
 		declared, diagnostics = bundled(file)(scene.ParseBundle(file, text))
+	case err == nil && isScenario(value):
+		diagnostics = choreography.Diagnostics{{
+			File: file, Line: 1, Column: 1, Severity: choreography.Error,
+			Message: `this is a scenario, which is for sajou-replay rehearse; what its "definitions" hold can stand in a file of its own`,
+		}}
 	default:
 		var declarations []choreography.Declaration
 		declarations, diagnostics = choreography.ParseWith(c, file, text)
@@ -56,6 +61,13 @@ func Read(c *choreography.Catalog, file string, text []byte) (declared []Declare
 		next = with
 	}
 	return declared, next, diagnostics
+}
+
+// isScenario reports whether v is what sajou-replay rehearse runs.
+func isScenario(v signal.Value) bool {
+	_, definitions := v.Get("definitions")
+	_, script := v.Get("script")
+	return definitions && script
 }
 
 // readList reads an array. Scenes have a reader of their own; the other one
