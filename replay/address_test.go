@@ -188,7 +188,9 @@ func TestResolvePerformance(t *testing.T) {
 	}
 	newState := func() projection.State {
 		s := choreography.NewScheduler()
-		s.Define(defs[0])
+		if err := s.Define(defs[0]); err != nil {
+			panic(err)
+		}
 		return &choreographer{s}
 	}
 	set := projection.Set{{

@@ -51,10 +51,14 @@ type scale struct {
 }
 
 var (
-	fullScale = scale{rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000,
-		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100}
-	smokeScale = scale{rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50,
-		active: []int{1, 100}, commands: 1000, frames: 2}
+	fullScale = scale{
+		rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000,
+		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100,
+	}
+	smokeScale = scale{
+		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50,
+		active: []int{1, 100}, commands: 1000, frames: 2,
+	}
 )
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

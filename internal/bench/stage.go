@@ -77,10 +77,9 @@ func (b *bench) commands(active int) error {
 		}
 		bytes = float64(heap() - before)
 		start, mallocs := time.Now(), mallocs()
-		end := s.Now()
 		for n := 0; n < b.scale.commands; n += 2 {
-			end, _ = s.Next()
-			s.Advance(end)
+			next, _ := s.Next()
+			s.Advance(next)
 		}
 		best = append(best, float64(b.scale.commands)/time.Since(start).Seconds())
 		allocs = float64(mallocsSince(mallocs)) / float64(b.scale.commands)

@@ -97,7 +97,7 @@ func (l *locator) value(p *place) {
 			l.quoted()
 			name := l.text[start:l.i]
 			l.space()
-			l.i++ // the colon
+			l.skip() // the colon
 			l.space()
 			if p == nil || p.inside == nil {
 				l.value(nil)
@@ -144,8 +144,11 @@ func (l *locator) list(end byte, each func(i int)) {
 			return // no JSON after all
 		}
 	}
-	l.i++
+	l.skip()
 }
+
+// skip passes one byte, if there is one: of what is no JSON any part may lack.
+func (l *locator) skip() { l.i = min(l.i+1, len(l.text)) }
 
 // quoted passes one string.
 func (l *locator) quoted() {
@@ -154,7 +157,7 @@ func (l *locator) quoted() {
 			l.i++
 		}
 	}
-	l.i = min(l.i+1, len(l.text))
+	l.skip()
 }
 
 func unquote(quoted []byte) string {

@@ -66,7 +66,9 @@ func testSet(tb testing.TB) projection.Set {
 		{Name: "count", Version: 1, New: func() projection.State { return &counter{} }, Restore: restore},
 		{Name: "performances", Version: 1, Restore: restore, New: func() projection.State {
 			s := choreography.NewScheduler()
-			s.Define(d)
+			if err := s.Define(d); err != nil {
+				tb.Fatal(err)
+			}
 			return &choreographer{s}
 		}},
 	}
