@@ -23,7 +23,7 @@ func (s *stylist) beams() {
 		x2, y2 := s.at(b.ToX, b.ToY)
 		lift := 0.0
 		if j, ok := s.byID[b.From]; ok {
-			lift = s.cast[j].h / 2
+			lift = float64(s.cast[j].h / 2)
 			y1 -= lift
 		}
 		// The tip rises to the height of where it goes as it gets there.

@@ -301,7 +301,7 @@ func (s *stylist) mark(changes map[string]Change) {
 		e := float64(5 * s.u)
 		w := float64(a.h*math.Max(a.art.broad, 2*a.art.right))/100 + float64(2*e)
 		s.add(shape{
-			kind: rect, x: a.x - w/2, y: a.y - a.h - float64(2*e), w: w, h: a.h + float64(3*e), r: float64(8 * s.u),
+			kind: rect, x: a.x - float64(w/2), y: a.y - a.h - float64(2*e), w: w, h: a.h + float64(3*e), r: float64(8 * s.u),
 			fill: fade(change.color(), .08), stroke: change.color(), pen: float64(2.2 * s.u),
 		})
 	}

@@ -16,7 +16,7 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 	switch s.anchor {
 	case start:
 	case middle:
-		x -= width(s.text, s.size, s.bold) / 2
+		x -= float64(width(s.text, s.size, s.bold) / 2)
 	case end:
 		x -= width(s.text, s.size, s.bold)
 	}
@@ -27,8 +27,8 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 		case g == 0 && w > 0:
 			e := float64(s.size * .05)
 			left, top := x+e, s.y-float64(s.size*.7)
-			r.box(left, top, advance-2*e, float64(s.size*.78), 2*e, m, false)
-			r.box(left+e, top+e, advance-4*e, float64(s.size*.78)-2*e, e, m, true)
+			r.box(left, top, advance-float64(2*e), float64(s.size*.78), 2*e, m, false)
+			r.box(left+e, top+e, advance-float64(4*e), float64(s.size*.78)-float64(2*e), e, m, true)
 		case g != 0 && c != ' ':
 			glyphs, ok := r.glyphs[which][g]
 			if !ok {

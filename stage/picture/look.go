@@ -56,7 +56,8 @@ const (
 //
 // Its arithmetic ends up in bytes that have to be the same everywhere, so every
 // product that is added to something is converted first, which forbids a
-// compiler to round the two at once. Halves and doubles are exact either way.
+// compiler to round the two at once; halves and doubles, too, though they are
+// exact either way, so that a look at the instructions is proof enough.
 type stylist struct {
 	d     *Drawing
 	f     *stage.Frame
@@ -178,11 +179,11 @@ func (s *stylist) background() {
 		v := float64(float64(i) * step)
 		if v <= sw {
 			x, y := s.at(v, 0)
-			s.add(shape{kind: rect, x: x - s.u/2, y: y, w: s.u, h: s.height - float64(2*y), fill: c})
+			s.add(shape{kind: rect, x: x - float64(s.u/2), y: y, w: s.u, h: s.height - float64(2*y), fill: c})
 		}
 		if v <= sh {
 			x, y := s.at(0, v)
-			s.add(shape{kind: rect, x: x, y: y - s.u/2, w: s.width - float64(2*x), h: s.u, fill: c})
+			s.add(shape{kind: rect, x: x, y: y - float64(s.u/2), w: s.width - float64(2*x), h: s.u, fill: c})
 		}
 	}
 	s.d.ground = len(s.d.shapes)
@@ -248,7 +249,7 @@ func (s *stylist) places(named bool) {
 		}
 		s.add(shape{kind: outline, path: p, stroke: fade(blue, .45), pen: float64(2 * s.u)})
 		a, b := p[0].p[0], p[1].p[0]
-		s.write((a.x+b.x)/2, (a.y+b.y)/2-float64(5*s.u), size, middle, false, mix(blue, s.text, .3), shorten(clean(name), size, false, float64(110*s.u)))
+		s.write((a.x+b.x)/2, float64((a.y+b.y)/2)-float64(5*s.u), size, middle, false, mix(blue, s.text, .3), shorten(clean(name), size, false, float64(110*s.u)))
 	}
 	for i, name := range slices.Sorted(maps.Keys(s.scene.Waypoints)) {
 		at := s.scene.Waypoints[name]
@@ -312,7 +313,7 @@ func (s *stylist) place(f *stage.Figure) (actor, float64, bool) {
 	a.x, a.y = s.at(f.X, f.Y)
 	// However it is turned about its middle, it is within this square.
 	reach := float64(a.h * .9)
-	cy := a.y - a.h/2
+	cy := a.y - float64(a.h/2)
 	w := math.Min(s.width, a.x+reach) - math.Max(0, a.x-reach)
 	h := math.Min(s.height, cy+reach) - math.Max(0, cy-reach)
 	if !(w > 0 && h > 0) {
@@ -400,9 +401,9 @@ func (s *stylist) badgeOf(state string) *symbol {
 // badgeAt returns the middle of an actor's badge and its size.
 func (s *stylist) badgeAt(a *actor) (x, y, size float64) {
 	size = clamp(float64(a.h*.36), float64(15*s.u), float64(34*s.u))
-	x = a.x + float64(a.h*a.art.right)/100 + float64(size*.25)
+	x = a.x + float64(float64(a.h*a.art.right)/100) + float64(size*.25)
 	y = a.y - float64(a.h*.98)
-	return clamp(x, size/2, s.width-size/2), clamp(y, size/2, s.height-size/2), size
+	return clamp(x, size/2, s.width-float64(size/2)), clamp(y, size/2, s.height-float64(size/2)), size
 }
 
 func (s *stylist) badge(a *actor) {
@@ -448,7 +449,7 @@ func (s *stylist) footer(opt Options) {
 		bar = mix(s.ground, black, .06)
 	}
 	s.add(shape{kind: rect, y: s.height, w: s.width, h: high, fill: bar})
-	y := s.height + high/2 + float64(size*.35)
+	y := s.height + float64(high/2) + float64(size*.35)
 	pad := float64(12 * u)
 	right := s.width - pad
 	if opt.Clock {

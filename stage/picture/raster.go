@@ -175,7 +175,7 @@ func (r *Rasterizer) shape(dst *image.RGBA, s *shape, m matrix, opacity float64,
 		r.box(s.x, s.y, s.w, s.h, s.r, m, false)
 		r.fill(dst, s.fill)
 		if s.pen > 0 {
-			e := s.pen / 2
+			e := float64(s.pen / 2)
 			r.box(s.x-e, s.y-e, s.w+s.pen, s.h+s.pen, s.r+e, m, false)
 			r.box(s.x+e, s.y+e, s.w-s.pen, s.h-s.pen, s.r-e, m, true)
 			r.fill(dst, s.stroke)
@@ -186,7 +186,7 @@ func (r *Rasterizer) shape(dst *image.RGBA, s *shape, m matrix, opacity float64,
 			r.fill(dst, s.fill)
 		}
 		if s.pen > 0 {
-			e := s.pen / 2
+			e := float64(s.pen / 2)
 			r.oval(s.x, s.y, s.w+e, s.h+e, m, false)
 			r.oval(s.x, s.y, s.w-e, s.h-e, m, true)
 			r.fill(dst, s.stroke)

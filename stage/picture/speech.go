@@ -23,11 +23,11 @@ func (s *stylist) captions() {
 		}
 		label = shorten(label, size, false, most)
 		w := width(label, size, false) + float64(10*s.u)
-		at := area{clamp(a.x-w/2, 0, s.width-w), clamp(a.y+float64(a.h*.05)+float64(5*s.u), 0, s.height-high), w, high}
+		at := area{clamp(a.x-float64(w/2), 0, s.width-w), clamp(a.y+float64(a.h*.05)+float64(5*s.u), 0, s.height-high), w, high}
 		at = s.free(at, high+s.u)
 		opacity := clamp(a.figure.Opacity, 0, 1)
 		s.add(shape{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: high / 2, fill: fade(back, opacity)})
-		s.write(at.x+w/2, at.y+float64(high*.5)+float64(size*.35), size, middle, false, fade(s.text, opacity), label)
+		s.write(at.x+float64(w/2), at.y+float64(high*.5)+float64(size*.35), size, middle, false, fade(s.text, opacity), label)
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	left, top, right, bottom := b.x, b.y, b.x+b.w, b.y+b.h+float64(2.5*u)
 	// A tail from the bubble's middle to the head; the bubble covers its root.
 	if tipX < b.x || tipX > b.x+b.w || tipY < b.y || tipY > b.y+b.h {
-		rx, ry := clamp(tipX, b.x+math.Min(b.w/2, 2*pad), b.x+b.w-math.Min(b.w/2, 2*pad)), b.y+b.h/2
+		rx, ry := clamp(tipX, b.x+math.Min(b.w/2, 2*pad), b.x+b.w-math.Min(b.w/2, 2*pad)), b.y+float64(b.h/2)
 		if length := distance(rx, ry, tipX, tipY); length > 0 {
 			nx, ny := float64((tipY-ry)/length*10*u), float64((rx-tipX)/length*10*u)
 			tail = shape{kind: outline, path: []segment{
@@ -155,21 +155,21 @@ func (s *stylist) room(a *actor, b area) area {
 	lift := gap
 	if a.badge != nil {
 		_, y, size := s.badgeAt(a)
-		lift = math.Max(gap, head-(y-size/2)+float64(4*s.u))
+		lift = math.Max(gap, head-(y-float64(size/2))+float64(4*s.u))
 	}
 	margin := float64(5 * s.u)
 	above := head - lift - b.h
-	side := float64(a.h*a.art.broad)/200 + float64(34*s.u)
+	side := float64(float64(a.h*a.art.broad)/200) + float64(34*s.u)
 	best, least := area{}, math.Inf(1)
 	for _, c := range [...]point{
-		{a.x - b.w/2, above},
+		{a.x - float64(b.w/2), above},
 		{a.x - float64(b.w*.15), above},
 		{a.x - float64(b.w*.85), above},
-		{a.x - b.w/2, above - float64(b.h*.6)},
-		{a.x - b.w/2, above - float64(b.h*1.15)},
-		{a.x + side, head - b.h/4},
-		{a.x - side - b.w, head - b.h/4},
-		{a.x - b.w/2, above - float64(b.h*2.2)},
+		{a.x - float64(b.w/2), above - float64(b.h*.6)},
+		{a.x - float64(b.w/2), above - float64(b.h*1.15)},
+		{a.x + side, head - float64(b.h/4)},
+		{a.x - side - b.w, head - float64(b.h/4)},
+		{a.x - float64(b.w/2), above - float64(b.h*2.2)},
 	} {
 		b.x = clamp(c.x, margin, math.Max(margin, s.width-margin-b.w))
 		b.y = clamp(c.y, margin, math.Max(margin, s.height-margin-b.h))
@@ -183,7 +183,7 @@ func (s *stylist) room(a *actor, b area) area {
 		for i := range s.cast {
 			other := &s.cast[i]
 			broad := float64(other.h*other.art.broad) / 100
-			covered += b.shared(area{other.x - broad/2, other.y - other.h, broad, other.h})
+			covered += b.shared(area{other.x - float64(broad/2), other.y - other.h, broad, other.h})
 		}
 		if covered < least {
 			best, least = b, covered
