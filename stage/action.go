@@ -270,8 +270,8 @@ func (s *Stage) spawn() {
 			at = &place
 		}
 	}
-	look, label := s.name("look", ""), s.name("label", "")
-	_, labelled := s.deed.Param("label")
+	look := s.name("look", "")
+	label, labelled := s.labelParam()
 	state := s.name("state", "")
 	words := words{}
 	if _, ok := s.deed.Param("text"); ok {
@@ -305,6 +305,20 @@ func (s *Stage) spawn() {
 			e.layer = s.layerParam(v, "layer", e.layer)
 		}
 	}
+}
+
+// labelParam reads what is to stand below a figure: nothing, if that is an empty
+// text. It answers false if nothing is said that can be used.
+func (s *Stage) labelParam() (string, bool) {
+	v, ok := s.deed.Param("label")
+	if !ok {
+		return "", false
+	}
+	if t, ok := v.Text(); ok && t == "" {
+		return "", true
+	}
+	label := s.nameOf(v, "label", "")
+	return label, label != ""
 }
 
 // layerParam reads a layer: its name or its number.

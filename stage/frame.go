@@ -20,19 +20,20 @@ type Frame struct {
 
 // Figure is one entity as it is seen.
 type Figure struct {
-	ID, Actor, Label string
-	Look             scene.Look
-	X, Y             float64 // the figure's foot, in units of the scene
-	Layer            int
-	Visible          bool
-	Opacity          float64 // 0 to 1
-	Tint             string  // color of the tint, "" if Strength is 0
-	Strength         float64 // of the tint, 0 to 1
-	Scale            float64
-	Rotation         float64 // degrees clockwise
-	State            string  // animation state
-	Text             string  // speech as far as it is typed, "" if none
-	TextOpacity      float64 // 0 to 1
+	ID, Actor   string
+	Label       string // shown below it, "" for none
+	Look        scene.Look
+	X, Y        float64 // the figure's foot, in units of the scene
+	Layer       int
+	Visible     bool
+	Opacity     float64 // 0 to 1
+	Tint        string  // color of the tint, "" if Strength is 0
+	Strength    float64 // of the tint, 0 to 1
+	Scale       float64
+	Rotation    float64 // degrees clockwise
+	State       string  // animation state
+	Text        string  // speech as far as it is typed, "" if none
+	TextOpacity float64 // 0 to 1
 }
 
 // Beam is a ray between two points.

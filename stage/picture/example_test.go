@@ -12,7 +12,7 @@ func ExampleDraw() {
 	frame := &stage.Frame{
 		Scene: &scene.Scene{Width: 320, Height: 180},
 		Figures: []stage.Figure{{
-			ID: "claude", Look: scene.Look{Figure: "robot", Color: "cornflowerblue", Size: 60},
+			ID: "claude", Label: "claude", Look: scene.Look{Figure: "robot", Color: "cornflowerblue", Size: 60},
 			X: 160, Y: 120, Visible: true, Opacity: 1, Scale: 1, State: "thinking",
 		}},
 	}

@@ -44,10 +44,10 @@ func forge(background string) *stage.Frame {
 				X: 760, Y: 300, Layer: 1, Visible: true, Opacity: 1, Scale: 1, State: "acting", Tint: "gold", Strength: .4,
 			},
 			{
-				ID: "pigeon", Look: scene.Look{Figure: "bird", Color: "orange", Size: 60},
+				ID: "pigeon", Label: "pigeon", Look: scene.Look{Figure: "bird", Color: "orange", Size: 60},
 				X: 330, Y: 450, Layer: 1, Visible: true, Opacity: .5, Scale: 1.2, Rotation: -20, State: "fly",
 			},
-			{ID: "ghost", X: 400, Y: 400, Scale: 1, Opacity: 1},
+			{ID: "ghost", Label: "ghost", X: 400, Y: 400, Scale: 1, Opacity: 1},
 		},
 		Beams: []stage.Beam{{
 			From: "claude", To: "peon", FromX: 200, FromY: 300, ToX: 620, ToY: 300, Color: "gold", Width: 4, Opacity: 1,
@@ -85,13 +85,25 @@ func everyone() *stage.Frame {
 	return f
 }
 
+// nameless are figures that want no label, beside one that has one.
+func nameless() *stage.Frame {
+	f := &stage.Frame{Scene: &scene.Scene{Width: 320, Height: 180, Background: "#101826"}}
+	for i, label := range []string{"", "said", ""} {
+		f.Figures = append(f.Figures, stage.Figure{
+			ID: fmt.Sprint("unsaid-", i), Label: label, Look: scene.Look{Figure: []string{"person", "robot", "token"}[i], Color: testColors[i], Size: 80},
+			X: float64(60 + 100*i), Y: 120, Visible: true, Opacity: 1, Scale: 1, State: []string{"walk", "thinking", "idle"}[i],
+		})
+	}
+	return f
+}
+
 // crowd is n figures in rows of twenty.
 func crowd(n int) *stage.Frame {
 	f := &stage.Frame{Scene: &scene.Scene{Width: 960, Height: 540}}
 	names := picture.Figures()
 	for i := range n {
 		f.Figures = append(f.Figures, stage.Figure{
-			ID: fmt.Sprint("agent-", i), Look: scene.Look{Figure: names[i%len(names)], Color: testColors[i%8], Size: 44},
+			ID: fmt.Sprint("agent-", i), Label: fmt.Sprint("agent-", i), Look: scene.Look{Figure: names[i%len(names)], Color: testColors[i%8], Size: 44},
 			X: float64(30 + i%20*47), Y: float64(50 + i/20%10*50), Visible: true, Opacity: 1, Scale: 1, State: testStates[i%8],
 		})
 	}

@@ -40,11 +40,12 @@ func goldens() map[string]*picture.Drawing {
 		cells = append(cells, picture.Cell{Frame: f, Caption: fmt.Sprintf("step %d", i+1)})
 	}
 	return map[string]*picture.Drawing{
-		"figures": picture.Draw(everyone(), picture.Options{}),
-		"forge":   picture.Draw(forge("#101826"), picture.Options{Title: "A day at the forge", Address: "812+350ms", Clock: true}),
-		"places":  picture.Draw(forge("ivory"), picture.Options{Width: 640, Places: true}),
-		"compare": comparison,
-		"sheet":   picture.Sheet(cells, 0, picture.Options{Title: "A day at the forge", Clock: true}),
+		"figures":  picture.Draw(everyone(), picture.Options{}),
+		"forge":    picture.Draw(forge("#101826"), picture.Options{Title: "A day at the forge", Address: "812+350ms", Clock: true}),
+		"places":   picture.Draw(forge("ivory"), picture.Options{Width: 640, Places: true}),
+		"nameless": picture.Draw(nameless(), picture.Options{Width: 320}),
+		"compare":  comparison,
+		"sheet":    picture.Sheet(cells, 0, picture.Options{Title: "A day at the forge", Clock: true}),
 	}
 }
 
@@ -107,6 +108,7 @@ func TestTerminalGolden(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- forge, 72 by 16 --\n%s", picture.Terminal(forge(""), 72, 16, false))
 	fmt.Fprintf(&b, "-- everyone, 100 by 22 --\n%s", picture.Terminal(everyone(), 100, 22, false))
+	fmt.Fprintf(&b, "-- nameless, 48 by 8 --\n%s", picture.Terminal(nameless(), 48, 8, false))
 	fmt.Fprintf(&b, "-- forge, 24 by 6 --\n%s", picture.Terminal(forge(""), 24, 6, false))
 	colored := strings.ReplaceAll(picture.Terminal(forge(""), 60, 8, true), "\x1b", "ESC")
 	fmt.Fprintf(&b, "-- forge, 60 by 8, in color --\n%s", colored)

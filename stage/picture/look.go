@@ -366,6 +366,8 @@ func (s *stylist) figure(a *actor) {
 	a.badge = s.badgeOf(f.State)
 }
 
+// nameOf returns what a token is called: it has a letter, whether or not it has
+// a label.
 func nameOf(f *stage.Figure) string {
 	if f.Label != "" {
 		return f.Label

@@ -14,7 +14,7 @@
 // label) in the shades of its look's color, under its tint, turned about its
 // middle. Colors are CSS names or hexadecimal; what is neither is grey. The
 // states thinking, acting, waiting, done and error have a badge beside the head;
-// idle has none; any other state stands behind the label. Above the head is the
+// idle has none; any other state stands behind the label, if there is one. Above the head is the
 // speech, four lines at most, of which the last are kept. Beams go from the
 // middle of one figure to the middle of the other. A sound is a note beside its
 // figure, or in the lower left corner, for 600 milliseconds.

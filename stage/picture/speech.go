@@ -14,12 +14,12 @@ func (s *stylist) captions() {
 	back := fade(s.ground, .72)
 	for i := range s.cast {
 		a := &s.cast[i]
-		label := strings.TrimSpace(clean(nameOf(a.figure)))
-		if state := a.figure.State; state != "" && state != "idle" && a.badge == nil {
-			label += " · " + strings.TrimSpace(clean(state))
-		}
+		label := strings.TrimSpace(clean(a.figure.Label))
 		if label == "" {
 			continue
+		}
+		if state := a.figure.State; state != "" && state != "idle" && a.badge == nil {
+			label += " · " + strings.TrimSpace(clean(state))
 		}
 		label = shorten(label, size, false, most)
 		w := width(label, size, false) + float64(10*s.u)

@@ -105,11 +105,11 @@ func (t *terminal) frame(f *stage.Frame) {
 		cast = append(cast, a)
 	}
 	for _, a := range cast {
-		label := displaywidth.TruncateString(strings.TrimSpace(clean(nameOf(a.f))), 24, "…")
+		label := displaywidth.TruncateString(strings.TrimSpace(clean(a.f.Label)), 24, "…")
 		if a.f.State != "" && a.f.State != "idle" {
 			label += " [" + displaywidth.TruncateString(strings.TrimSpace(clean(a.f.State)), 12, "…") + "]"
 		}
-		t.label(a.col, a.row, label, stateColor(a.f.State))
+		t.label(a.col, a.row, strings.TrimSpace(label), stateColor(a.f.State))
 	}
 	for _, a := range cast {
 		if speech := strings.Join(strings.Fields(clean(a.f.Text)), " "); speech != "" && a.f.TextOpacity > 0 {
