@@ -205,12 +205,14 @@ func (c *claim) point(at time.Duration) scene.Point {
 	if c.kind == asRoute {
 		return inside(along(c.points, c.lengths, p))
 	}
-	lift := float64(c.height * float64(float64(4*p)*(1-p)))
 	return inside(scene.Point{
 		X: between(c.from.X, c.to.X, p),
-		Y: between(c.from.Y, c.to.Y, p) - lift,
+		Y: between(c.from.Y, c.to.Y, p) - c.lift(p),
 	})
 }
+
+// lift returns how high above its way c is, as far as p.
+func (c *claim) lift(p float64) float64 { return float64(c.height * float64(float64(4*p)*(1-p))) }
 
 // typed returns how many characters are typed.
 func (c *claim) typed(at time.Duration) int {

@@ -80,6 +80,16 @@ func (e *entity) position(at time.Duration) scene.Point {
 	return scene.Point{X: e.value(chX, at), Y: e.value(chY, at)}
 }
 
+// height returns how far e is above its way. Who is stopped in the air stands
+// there: nothing says any more that it flies.
+func (e *entity) height(at time.Duration) float64 {
+	o := e.owner[chY]
+	if o == nil || o.kind != asWay || o.height == 0 {
+		return 0
+	}
+	return chY.bound(o.lift(o.act.progress(at)))
+}
+
 // tinted returns the color and strength of the tint, "" without strength.
 func (e *entity) tinted(at time.Duration) (color string, strength float64) {
 	color, strength = e.color, e.value(chTint, at)

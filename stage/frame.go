@@ -24,6 +24,7 @@ type Figure struct {
 	Label       string // shown below it, "" for none
 	Look        scene.Look
 	X, Y        float64 // the figure's foot, in units of the scene
+	Height      float64 // of the foot above the way while it flies: Y+Height is the ground
 	Layer       int
 	Visible     bool
 	Opacity     float64 // 0 to 1
@@ -70,7 +71,7 @@ func (s *Stage) Frame() *Frame {
 func (s *Stage) figure(e *entity) Figure {
 	at, now := e.position(s.now), s.now
 	f := Figure{
-		ID: e.id, Actor: e.actor, Label: e.shownLabel(), X: at.X, Y: at.Y,
+		ID: e.id, Actor: e.actor, Label: e.shownLabel(), X: at.X, Y: at.Y, Height: e.height(now),
 		Layer: s.layerOf(float64(e.layer)), Visible: e.visible, State: e.state,
 		Opacity: e.value(chOpacity, now), Scale: e.value(chScale, now), Rotation: e.value(chRotation, now),
 	}

@@ -53,7 +53,8 @@
 //     way. Going to an entity it ends at the side it comes from, unless offset
 //     says where from the entity. By is {x, y} from where the figure is.
 //   - fly (as move; height): the same with a height above the way, a quarter of the
-//     distance and at least 40 if nothing is said.
+//     distance and at least 40 if nothing is said. Y is where the figure is seen;
+//     its height tells how far below it the ground is.
 //   - followRoute (route, from, to, reverse, animationDuring,
 //     animationOnArrival): along a route, by its length. From and to are points of
 //     the route: a number from 0, or the place that the point is nearest to. A

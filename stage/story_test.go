@@ -257,6 +257,9 @@ func told(s *stage.Stage) []string {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 	for _, g := range f.Figures {
 		line := fmt.Sprintf("%-8s x=%s y=%s", g.ID, num(g.X), num(g.Y))
+		if g.Height != 0 {
+			line += " height=" + num(g.Height)
+		}
 		if g.Actor != g.ID {
 			line += " actor=" + g.Actor
 		}

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -12,11 +13,16 @@ import (
 var stageMembers = []string{"size", "scene", "impressions", "entities", "beams", "sounds", "diagnostics"}
 
 // entityMembers are the members of an entity's view, in their order. Home is
-// there only for those that have one.
-var entityMembers = []string{
-	"actor", "label", "look", "x", "y", "visible", "opacity", "tint", "strength", "scale", "rotation",
-	"layer", "state", "text", "textOpacity", "moving", "conflicted", "home",
-}
+// there only for those that have one, height while they fly.
+var (
+	entityMembers = []string{
+		"actor", "label", "look", "x", "y", "visible", "opacity", "tint", "strength", "scale", "rotation",
+		"layer", "state", "text", "textOpacity", "moving", "conflicted",
+	}
+	atHome  = append(slices.Clip(entityMembers), "home")
+	inAir   = append(slices.Clip(entityMembers), "height")
+	homeAir = append(slices.Clip(atHome), "height")
+)
 
 // View returns the stage for people and expressions: size, scene (its title),
 // impressions (whether signals make them), entities by id, beams, sounds and
@@ -106,14 +112,24 @@ func (v entityView) Len() int { return len(v.Names()) }
 
 // Names returns the names of the members.
 func (v entityView) Names() []string {
-	if v.e.home == "" {
-		return entityMembers[:len(entityMembers)-1]
+	home, air := v.e.home != "", v.e.height(v.s.now) != 0
+	switch {
+	case home && air:
+		return homeAir
+	case home:
+		return atHome
+	case air:
+		return inAir
+	default:
+		return entityMembers
 	}
-	return entityMembers
 }
 
 // Member returns one member.
-func (v entityView) Member(name string) (any, bool) { return v.s.member(v.e, name, v.s.now) }
+func (v entityView) Member(name string) (any, bool) {
+	m, ok := v.s.member(v.e, name, v.s.now)
+	return m, ok && (name != "height" || m != 0.0)
+}
 
 func (s *Stage) entityView(e *entity) map[string]any {
 	names := entityView{s, e}.Names()
@@ -166,6 +182,8 @@ func (s *Stage) member(e *entity, name string, at time.Duration) (any, bool) {
 		return e.movingView(at), true
 	case "conflicted":
 		return e.conflicted(at), true
+	case "height":
+		return e.height(at), true // conditions may ask it of who stands
 	case "home":
 		return e.home, e.home != ""
 	}

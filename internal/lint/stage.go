@@ -50,7 +50,7 @@ var (
 	shown = map[string]kinds{
 		"actor": isString, "label": isString, "look": isOther, "x": isNumber, "y": isNumber, "visible": isBool,
 		"opacity": isNumber, "tint": isString, "strength": isNumber, "scale": isNumber, "rotation": isNumber, "layer": isNumber,
-		"state": isString, "text": isString, "textOpacity": isNumber, "moving": isOther, "conflicted": isBool, "home": isString,
+		"state": isString, "text": isString, "textOpacity": isNumber, "moving": isOther, "conflicted": isBool, "home": isString, "height": isNumber,
 	}
 	settable = setOf("opacity", "rotation", "scale", "position.x", "position.y", "x", "y", "visible", "layer", "state", "tint", "text", "label")
 )

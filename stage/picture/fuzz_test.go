@@ -56,7 +56,7 @@ func arbitrary(numbers []byte, words string) *stage.Frame {
 		}
 		f.Figures = append(f.Figures, stage.Figure{
 			ID: word(), Label: word(), Look: scene.Look{Figure: word(), Color: word(), Size: number()},
-			X: number(), Y: number(), Visible: number() != 7, Opacity: number() / 500, Tint: word(), Strength: number() / 500,
+			X: number(), Y: number(), Height: number(), Visible: number() != 7, Opacity: number() / 500, Tint: word(), Strength: number() / 500,
 			Scale: number() / 500, Rotation: number(), State: word(), Text: word(), TextOpacity: number() / 500,
 		})
 		f.Beams = append(f.Beams, stage.Beam{

@@ -329,7 +329,11 @@ func (s *stylist) figure(a *actor) {
 	if bright(s.ground) {
 		depth /= 2
 	}
-	s.add(shape{kind: use, symbol: shadow, x: a.x, y: a.y, size: float64(a.h*a.art.broad) / 7200, opacity: depth})
+	ground := a.y
+	if finite(f.Height) {
+		ground = clamp(a.y+float64(f.Height*s.k), -s.height, 2*s.height)
+	}
+	s.add(shape{kind: use, symbol: shadow, x: a.x, y: ground, size: float64(a.h*a.art.broad) / 7200, opacity: depth})
 	key := symbolKey{art: a.art, base: parseColor(f.Look.Color, neutral)}
 	key.base.A = 255
 	if tint := parseColor(f.Tint, color.NRGBA{}); f.Strength > 0 && tint.A > 0 {

@@ -9,7 +9,7 @@
 //
 // # What one sees
 //
-// Each visible figure stands on its shadow, drawn as its look's figure (see
+// Each visible figure stands on its shadow, or flies above it, drawn as its look's figure (see
 // [Figures]; what is not known becomes a token with the first letter of the
 // label) in the shades of its look's color, under its tint, turned about its
 // middle. Colors are CSS names or hexadecimal; what is neither is grey. The

@@ -70,6 +70,34 @@ func TestDrawIsPure(t *testing.T) {
 	}
 }
 
+// TestShadowOnGround finds the shadow of a flying figure below it, and the
+// figure's own place unchanged.
+func TestShadowOnGround(t *testing.T) {
+	f := forge("#101826")
+	f.Figures = f.Figures[3:4]
+	f.Figures[0].Y -= 100
+	f.Figures[0].Height = 100
+	f.Beams, f.Sounds = nil, nil
+	at := func(symbol string) string {
+		svg := string(picture.Draw(f, picture.Options{}).AppendSVG(nil))
+		_, use, ok := strings.Cut(svg, `<use href="#`+symbol)
+		if !ok {
+			t.Fatalf("no %s in\n%s", symbol, svg)
+		}
+		use, _, _ = strings.Cut(use, "/>")
+		return use
+	}
+	bird, shadow := at("bird"), at("shadow")
+	f.Figures[0].Height = 0
+	if got := at("bird"); got != bird {
+		t.Errorf("the figure on the ground is at %s, in the air at %s", got, bird)
+	}
+	f.Figures[0].Y += 100
+	if got := at("shadow"); got != shadow {
+		t.Errorf("the shadow is at %s, want %s", shadow, got)
+	}
+}
+
 // TestSizes asks for drawings and images of odd sizes.
 func TestSizes(t *testing.T) {
 	frame := func(w, h float64) *stage.Frame {
