@@ -283,7 +283,7 @@ func (s *Stage) spawn() {
 		if at != nil && at.slot && e.home != at.name {
 			s.moveHome(e, s.own(at.name), at.at)
 		}
-		e.fresh()
+		s.freshen(e)
 		e.visible = true
 		if at != nil {
 			e.values[chX], e.values[chY] = at.at.X, at.at.Y
@@ -423,8 +423,8 @@ func (s *Stage) followRoute() {
 		return
 	}
 	players := s.players()
-	from, hasFrom := s.waypoint("from", r.Points)
-	to, hasTo := s.waypoint("to", r.Points)
+	from, hasFrom := s.waypoint("from", r)
+	to, hasTo := s.waypoint("to", r)
 	points := stretch(r, from, to, hasFrom, hasTo, s.flag("reverse"))
 	lengths := lengthsOf(points)
 	during, arrival := s.name("animationDuring", ""), s.name("animationOnArrival", "")

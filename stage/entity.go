@@ -64,6 +64,18 @@ func (e *entity) fresh() {
 	}
 }
 
+// freshen is fresh for an entity that comes onto the stage by a step or a signal:
+// one that the scene does not place is in the layer that a rule says.
+func (s *Stage) freshen(e *entity) {
+	e.fresh()
+	if e.def != nil {
+		return
+	}
+	if rule, ok := s.scene.Rule(e.id); ok {
+		e.layer = max(0, rule.Layer)
+	}
+}
+
 // value returns the value of a channel of numbers.
 func (e *entity) value(ch channel, at time.Duration) float64 {
 	if o := e.owner[ch]; o != nil {
@@ -124,25 +136,20 @@ func (e *entity) shownLabel() string {
 	}
 }
 
-// lookOf returns the look of e and its name.
-func (s *Stage) lookOf(e *entity) (name string, look scene.Look) {
-	name = e.look
-	if name == "" && e.def != nil {
-		name = e.def.Look
+// lookName returns the name of e's look, the stranger's if nobody says one.
+func (s *Stage) lookName(e *entity) string {
+	switch {
+	case e.look != "":
+		return e.look
+	case e.def != nil && e.def.Look != "":
+		return e.def.Look
+	default:
+		return s.scene.Stranger
 	}
-	if name != "" {
-		if look, ok := s.scene.Looks[name]; ok {
-			return name, look
-		}
-	}
-	if look, ok := s.scene.Looks[s.scene.Stranger]; ok {
-		if name == "" {
-			name = s.scene.Stranger
-		}
-		return name, look
-	}
-	return name, scene.Look{Figure: "person", Color: "#8aa4c8", Size: 48}
 }
+
+// lookOf returns the look of e.
+func (s *Stage) lookOf(e *entity) scene.Look { return s.scene.LookNamed(s.lookName(e)) }
 
 // keepDefinition makes what the scene says of e its own, since no scene will say
 // it any more.
@@ -159,43 +166,10 @@ func (s *Stage) find(name string) []*entity {
 	if group := s.names[name]; len(group) > 0 {
 		return group
 	}
-	if rule := s.rule(name); rule != nil && rule.Entity != "" {
+	if rule, ok := s.scene.Rule(name); ok && rule.Entity != "" {
 		return s.names[rule.Entity]
 	}
 	return nil
-}
-
-// rule returns the scene's rule for an agent that has no entity, or nil.
-func (s *Stage) rule(agent string) *scene.Rule {
-	for i := range s.scene.Agents {
-		if r := &s.scene.Agents[i]; matches(r.Match, agent) {
-			return r
-		}
-	}
-	return nil
-}
-
-// matches reports whether s is like a pattern in which * is any text.
-func matches(pattern, s string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == s
-	}
-	if s, star = strings.CutPrefix(s, first); !star {
-		return false
-	}
-	// Each part but the last is best taken where it comes first.
-	for {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(s, part)
-		}
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s, rest = s[i+len(part):], after
-	}
 }
 
 // cast returns the entities that a reference means. One that is not known
@@ -209,9 +183,9 @@ func (s *Stage) cast(ref string, at *spot) []*entity {
 		s.report(noteEntity, "", "")
 		return nil
 	}
-	rule := s.rule(ref)
+	rule, ok := s.scene.Rule(ref)
 	switch {
-	case rule == nil:
+	case !ok:
 		return s.appear(ref, "", "", at)
 	case rule.Entity == "":
 		return s.appear(ref, rule.Look, rule.Slot, at)
@@ -239,7 +213,7 @@ func (s *Stage) appear(id, look, slot string, at *spot) []*entity {
 	} else {
 		s.settleDown(e, slot)
 	}
-	e.fresh()
+	s.freshen(e)
 	s.enlist(e)
 	return s.names[e.id]
 }

@@ -75,7 +75,7 @@ func (s *Stage) figure(e *entity) Figure {
 		Layer: s.layerOf(float64(e.layer)), Visible: e.visible, State: e.state,
 		Opacity: e.value(chOpacity, now), Scale: e.value(chScale, now), Rotation: e.value(chRotation, now),
 	}
-	_, f.Look = s.lookOf(e)
+	f.Look = s.lookOf(e)
 	f.Tint, f.Strength = e.tinted(now)
 	f.Text, f.TextOpacity = e.text(now)
 	return f

@@ -53,7 +53,11 @@ func (s *Stage) place(param string) (spot, bool) {
 // that it appears where somebody wants to go to it. Where an author wrote a
 // scene, that is for its rules to say: any other name is a slip of the pen.
 func (s *Stage) isAgent(name string) bool {
-	return len(s.scene.Value()) == 0 || s.rule(name) != nil
+	if len(s.scene.Value()) == 0 {
+		return true
+	}
+	_, ok := s.scene.Rule(name)
+	return ok
 }
 
 // pointOf reads {x, y} or [x, y]. Where not both are needed, one that is
@@ -105,8 +109,7 @@ func (s *Stage) beside(e, to *entity, at scene.Point) scene.Point {
 	if e == to {
 		return at
 	}
-	_, own := s.lookOf(e)
-	_, other := s.lookOf(to)
+	own, other := s.lookOf(e), s.lookOf(to)
 	gap := (float64(own.Size*e.value(chScale, s.now)) + float64(other.Size*to.value(chScale, s.now))) / 2
 	if e.value(chX, s.now) <= at.X {
 		gap = -gap
@@ -150,21 +153,27 @@ func stretch(r scene.Route, from, to int, hasFrom, hasTo, reverse bool) []scene.
 	}
 }
 
-// waypoint reads a point of a route: its number, or the place it is nearest to.
-func (s *Stage) waypoint(param string, points []scene.Point) (int, bool) {
+// waypoint reads a point of a route: its number, its name, or the place it is
+// nearest to.
+func (s *Stage) waypoint(param string, r scene.Route) (int, bool) {
 	v, ok := s.deed.Param(param)
 	if !ok {
 		return 0, false
 	}
 	if f, ok := finite(v); ok {
-		return int(math.Max(0, math.Min(math.Floor(f), float64(len(points)-1)))), true
+		return int(math.Max(0, math.Min(math.Floor(f), float64(len(r.Points)-1)))), true
+	}
+	if name, ok := v.Text(); ok {
+		if i, ok := r.Index(name); ok {
+			return i, true
+		}
 	}
 	place, ok := s.place(param)
 	if !ok {
 		return 0, false
 	}
 	best, nearest := 0, math.Inf(1)
-	for i, p := range points {
+	for i, p := range r.Points {
 		if d := distance(inside(p), place.at); d < nearest {
 			best, nearest = i, d
 		}

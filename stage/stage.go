@@ -57,7 +57,7 @@
 //     its height tells how far below it the ground is.
 //   - followRoute (route, from, to, reverse, animationDuring,
 //     animationOnArrival): along a route, by its length. From and to are points of
-//     the route: a number from 0, or the place that the point is nearest to. A
+//     the route: a number from 0, a name, or the place that the point is nearest to. A
 //     closed route goes round; reverse goes it the other way.
 //   - spawn (at, look, label, state, text, scale, opacity, rotation, layer): on the
 //     stage, visible, with fresh values, at a place or at home.

@@ -193,35 +193,6 @@ func TestLongSpeech(t *testing.T) {
 	}
 }
 
-// TestWildcards shows what rules match.
-func TestWildcards(t *testing.T) {
-	for _, c := range []struct {
-		pattern, agent string
-		want           bool
-	}{
-		{"a", "a", true},
-		{"a", "ab", false},
-		{"*", "", true},
-		{"*", "x", true},
-		{"a*", "ab", true},
-		{"a*", "ba", false},
-		{"*b", "ab", true},
-		{"*b", "bb", true},
-		{"a*b", "ab", true},
-		{"a*b", "a", false},
-		{"a*a", "a", false},
-		{"a*b*c", "aXbYc", true},
-		{"a*b*c", "aXcYb", false},
-		{"*a*a", "aa", true},
-		{"", "", true},
-		{"", "a", false},
-	} {
-		if got := stage.Matches(c.pattern, c.agent); got != c.want {
-			t.Errorf("%q for %q: %v, want %v", c.pattern, c.agent, got, c.want)
-		}
-	}
-}
-
 // impressive are signals of the usual kinds, of agents that are there.
 func impressive(t testing.TB) []*signal.Signal {
 	return []*signal.Signal{

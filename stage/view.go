@@ -148,8 +148,7 @@ func (s *Stage) member(e *entity, name string, at time.Duration) (any, bool) {
 	case "label":
 		return e.shownLabel(), true
 	case "look":
-		look, _ := s.lookOf(e)
-		return look, true
+		return s.lookName(e), true
 	case "x":
 		return e.value(chX, at), true
 	case "y":

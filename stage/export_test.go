@@ -1,4 +1,0 @@
-package stage
-
-// Matches is how a rule's pattern is compared with an agent.
-var Matches = matches
