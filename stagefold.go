@@ -18,7 +18,7 @@ import (
 const ProjectionStage = "stage"
 
 // stageVersion is the version of the projection.
-const stageVersion = 1
+const stageVersion = 2
 
 // stageState is the visible stage as a state. The performances tell it what
 // they do while they advance; see Join.

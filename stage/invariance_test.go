@@ -448,7 +448,7 @@ func TestStateOfOtherRules(t *testing.T) {
 			t.Errorf("%s: err = %v, want ErrStateVersion alone", name, err)
 		}
 	}
-	if _, err := stage.Restore(stage.Config{}, []byte{0x91, 2}); !errors.Is(err, stage.ErrStateVersion) || errors.Is(err, stage.ErrState) {
+	if _, err := stage.Restore(stage.Config{}, []byte{0x91, 3}); !errors.Is(err, stage.ErrStateVersion) || errors.Is(err, stage.ErrState) {
 		t.Errorf("err = %v, want ErrStateVersion alone", err)
 	}
 }

@@ -44,6 +44,7 @@ func (s *Stage) Interrupted(at time.Duration, seq uint64, index uint32) {
 	s.now = max(s.now, at)
 	for act := s.runs[run{seq, index}]; act != nil; {
 		next := act.previousOfRun
+		act.bequeath(at)
 		s.stop(act, at)
 		act = next
 	}

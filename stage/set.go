@@ -2,6 +2,7 @@ package stage
 
 import (
 	"slices"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -57,12 +58,32 @@ func propertyNamed(name string) (property, bool) {
 func (p property) channel() (channel, bool) { return channel(p), p < propText }
 
 // undo is what a property was before its last set. Only the performance that
-// set it can go back.
+// set it can go back, or who comes in its place: see [act.bequeath].
 type undo struct {
 	property property
 	run      run
 	number   float64 // visible: 1 or 0
 	text     string  // of tint the color
+}
+
+// brokenOff stands for a performance that was interrupted at an instant while
+// it moved a property. No performance has the index 0.
+func brokenOff(at time.Duration) run { return run{seq: uint64(at)} }
+
+// bequeath leaves what properties were before a was to move them to whoever sets
+// them at this very instant, which is who preempted it: where it goes back to is
+// not some point on a way that was never gone to its end.
+func (a *act) bequeath(at time.Duration) {
+	for c := a.first; c != nil; c = c.next {
+		for p := range propText {
+			if ch, _ := p.channel(); c.kind != asLine || !c.mask.has(ch) {
+				continue
+			}
+			if i, found := c.entity.undone(p); found && c.entity.undo[i].run == a.run() {
+				c.entity.undo[i].run = brokenOff(at)
+			}
+		}
+	}
 }
 
 // set is the action.
@@ -88,7 +109,7 @@ func (s *Stage) set() {
 		before := s.present(e, p)
 		if after, ok := s.wanted(e, p, v); ok {
 			s.bring(e, p, after)
-			e.remember(before)
+			s.remember(e, before)
 		}
 	}
 }
@@ -231,12 +252,15 @@ func (s *Stage) bring(e *entity, p property, to undo) {
 }
 
 // remember keeps what a property was.
-func (e *entity) remember(u undo) {
+func (s *Stage) remember(e *entity, u undo) {
 	i, found := e.undone(u.property)
-	if found {
-		e.undo[i] = u
-	} else {
+	switch {
+	case !found:
 		e.undo = slices.Insert(e.undo, i, u)
+	case e.undo[i].run == brokenOff(s.now):
+		e.undo[i].run = u.run
+	default:
+		e.undo[i] = u
 	}
 }
 
@@ -252,6 +276,8 @@ func (s *Stage) revert(e *entity, p property) {
 		return
 	}
 	u := e.undo[i]
-	e.undo = slices.Delete(e.undo, i, i+1)
+	if s.deed.instant {
+		e.undo = slices.Delete(e.undo, i, i+1)
+	}
 	s.bring(e, p, u)
 }

@@ -79,7 +79,9 @@
 //     name), visible (without a value, or "toggle": the other way round), state,
 //     text or label. Numbers and the tint take the step's duration, anything
 //     else is there at its start. Revert goes back to what the property
-//     was before its last set, if that was of the same performance.
+//     was before its last set, if that was of the same performance. Who preempts
+//     a performance in the middle of its set, and sets the same, goes back to what
+//     was before that one's.
 //
 // AnimationDuring is the state from the start on, animationOnArrival that from the
 // completion on. A program adds actions of its own ([Config], [Action]). Any other

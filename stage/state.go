@@ -11,7 +11,7 @@ import (
 
 // stateVersion is the first element of a state. It changes with the format and
 // with every change of rules after which old bytes would go on differently.
-const stateVersion = 1
+const stateVersion = 2
 
 // Append appends the whole state of s to dst: canonical bytes, equal for equal
 // histories however time was cut. They are one msgpack array:
