@@ -21,7 +21,6 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
-	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
@@ -432,7 +431,7 @@ func (a *app) renderGIF(ctx context.Context, s staged, over span, n int, at func
 	var failed error
 	var result rendered
 	done := 0
-	frames := func(yield func(*stage.Frame) bool) {
+	cells := func(yield func(picture.Cell) bool) {
 		for at, err := range s.film(ctx, over, n, at) {
 			if err != nil {
 				failed = err
@@ -441,7 +440,11 @@ func (a *app) renderGIF(ctx context.Context, s staged, over span, n int, at func
 			done++
 			m.show(fmt.Sprintf("%d of %d pictures", done, n))
 			result = made(r, nil, at, done)
-			if !yield(at.Frame) {
+			cell := picture.Cell{Frame: at.Frame}
+			if r.caption {
+				cell.Caption = at.String()
+			}
+			if !yield(cell) {
 				return
 			}
 		}
@@ -451,7 +454,7 @@ func (a *app) renderGIF(ctx context.Context, s staged, over span, n int, at func
 		opt.Title, opt.Clock = s.name, true
 	}
 	err := a.put(r.out, func(w io.Writer) error {
-		err := picture.Animate(w, frames, opt)
+		err := picture.Animate(w, cells, opt)
 		return cmp.Or(failed, err)
 	})
 	m.clear()

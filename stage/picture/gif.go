@@ -10,13 +10,11 @@ import (
 	"image/draw"
 	"io"
 	"iter"
-
-	"github.com/sajou-dev/sajou-go/stage"
 )
 
 // Animation says how frames become an animated GIF.
 type Animation struct {
-	Options // of every frame
+	Options // of every frame; a cell's caption stands in place of the address
 
 	// Pixels is the width of the animation, 16 to 2048. Zero means the drawing's
 	// own width.
@@ -46,19 +44,20 @@ const (
 // differs from the frame before is written, and no more than three images are
 // in memory, however long the animation is.
 //
+// The caption of a cell is shown where the address stands in its line below.
 // All frames have the size of the first. An error of w ends it; the output is
 // then not complete.
-func Animate(w io.Writer, frames iter.Seq[*stage.Frame], opt Animation) error {
+func Animate(w io.Writer, cells iter.Seq[Cell], opt Animation) error {
 	a := animator{opt: opt, w: w, r: NewRasterizer(), width: min(opt.Pixels, mostGIFWidth)}
-	for f := range frames {
+	for c := range cells {
 		if a.gif == nil && len(a.first) < ahead {
-			a.first = append(a.first, f)
+			a.first = append(a.first, c)
 			continue
 		}
 		if err := a.begin(); err != nil {
 			return err
 		}
-		if err := a.show(f); err != nil {
+		if err := a.show(c); err != nil {
 			return err
 		}
 	}
@@ -78,7 +77,7 @@ type animator struct {
 	r     *Rasterizer
 	width int
 	size  image.Rectangle
-	first []*stage.Frame
+	first []Cell
 	gif   *gifWriter // nil until the colors are chosen
 	same  *image.RGBA
 }
@@ -90,7 +89,7 @@ func (a *animator) begin() error {
 	}
 	var h histogram
 	for i := 0; i < len(a.first); i += max(1, len(a.first)/looked) {
-		d := Draw(a.first[i], a.opt.Options)
+		d := a.draw(a.first[i])
 		if a.width <= 0 {
 			a.width = min(int(d.width), mostGIFWidth)
 		}
@@ -101,8 +100,8 @@ func (a *animator) begin() error {
 		h.add(img)
 	}
 	a.gif = newGIF(a.w, a.size, h.palette(255), a.opt)
-	for _, f := range a.first {
-		if err := a.show(f); err != nil {
+	for _, c := range a.first {
+		if err := a.show(c); err != nil {
 			return err
 		}
 	}
@@ -110,8 +109,16 @@ func (a *animator) begin() error {
 	return nil
 }
 
-func (a *animator) show(f *stage.Frame) error {
-	img := a.r.Image(Draw(f, a.opt.Options), a.width)
+func (a *animator) draw(c Cell) *Drawing {
+	opt := a.opt.Options
+	if c.Caption != "" {
+		opt.Address = c.Caption
+	}
+	return Draw(c.Frame, opt)
+}
+
+func (a *animator) show(c Cell) error {
+	img := a.r.Image(a.draw(c), a.width)
 	if img.Rect != a.size {
 		// A scene of another shape: its picture is cut, or filled up with black.
 		a.same = scratch(a.same, a.size)

@@ -11,19 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
 // walk yields n frames in which one figure walks and then stands still.
-func walk(n, still int) iter.Seq[*stage.Frame] {
-	return func(yield func(*stage.Frame) bool) {
+func walk(n, still int) iter.Seq[picture.Cell] {
+	return func(yield func(picture.Cell) bool) {
 		for i := range n + still {
 			f := forge("#101826")
 			f.At = time.Second
 			f.Beams, f.Sounds = nil, nil
 			f.Figures[1].X += float64(3 * min(i, n-1))
-			if !yield(f) {
+			if !yield(picture.Cell{Frame: f}) {
 				return
 			}
 		}
@@ -62,8 +61,8 @@ func TestAnimate(t *testing.T) {
 		next, stop := iter.Pull(walk(tt.n, tt.still))
 		for i, img := range g.Image {
 			draw.Draw(canvas, img.Rect, img, img.Rect.Min, draw.Over)
-			f, _ := next()
-			d, err := picture.DiffImages(picture.Draw(f, picture.Options{}).Image(pixels), canvas, nil, 40)
+			c, _ := next()
+			d, err := picture.DiffImages(picture.Draw(c.Frame, picture.Options{}).Image(pixels), canvas, nil, 40)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,23 +95,62 @@ func TestAnimateSameColors(t *testing.T) {
 	}
 }
 
+// TestAnimateCaptions finds the caption of each frame where its address would
+// stand, and the animation's own address where a frame has none.
+func TestAnimateCaptions(t *testing.T) {
+	const pixels = 960
+	captions := []string{"812", "812+50ms", ""}
+	var cells []picture.Cell
+	for _, c := range captions {
+		cells = append(cells, picture.Cell{Frame: forge("#101826"), Caption: c})
+	}
+	var b bytes.Buffer
+	opt := picture.Options{Title: "A day at the forge", Address: "somewhere", Clock: true}
+	if err := picture.Animate(&b, slices.Values(cells), picture.Animation{Options: opt, Pixels: pixels}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gif.DecodeAll(&b)
+	if err != nil || len(g.Image) != len(cells) {
+		t.Fatalf("%d images, %v", len(g.Image), err)
+	}
+	canvas := image.NewRGBA(g.Image[0].Rect)
+	for i, img := range g.Image {
+		draw.Draw(canvas, img.Rect, img, img.Rect.Min, draw.Over)
+		want := opt
+		if captions[i] != "" {
+			want.Address = captions[i]
+		}
+		d, err := picture.DiffImages(picture.Draw(cells[i].Frame, want).Image(pixels), canvas, nil, 60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Differ > 40 {
+			t.Errorf("frame %d: %d pixels differ, the most by %d", i, d.Differ, d.Most)
+		}
+		if i > 0 && img.Rect.Min.Y < canvas.Rect.Dy()-40 {
+			t.Errorf("frame %d writes %v, not only its line", i, img.Rect)
+		}
+	}
+}
+
 // TestAnimateErrors animates nothing, frames of two shapes, and to writers that
 // fail after any number of bytes.
 func TestAnimateErrors(t *testing.T) {
-	if err := picture.Animate(&bytes.Buffer{}, slices.Values[[]*stage.Frame](nil), picture.Animation{}); !errors.Is(err, picture.ErrNoFrames) {
+	if err := picture.Animate(&bytes.Buffer{}, slices.Values[[]picture.Cell](nil), picture.Animation{}); !errors.Is(err, picture.ErrNoFrames) {
 		t.Errorf("err = %v, want ErrNoFrames", err)
 	}
 	other := forge("")
 	other.Scene.Width = 300
+	shapes := []picture.Cell{{Frame: forge("")}, {Frame: other}, {Frame: forge("")}}
 	var b bytes.Buffer
-	if err := picture.Animate(&b, slices.Values([]*stage.Frame{forge(""), other, forge("")}), picture.Animation{Pixels: 64}); err != nil {
+	if err := picture.Animate(&b, slices.Values(shapes), picture.Animation{Pixels: 64}); err != nil {
 		t.Fatal(err)
 	}
 	if g, err := gif.DecodeAll(bytes.NewReader(b.Bytes())); err != nil || len(g.Image) != 3 {
 		t.Errorf("two shapes: %v", err)
 	}
 	for n := 0; n < b.Len(); n += 97 {
-		err := picture.Animate(&failing{after: n}, slices.Values([]*stage.Frame{forge(""), other, forge("")}), picture.Animation{Pixels: 64})
+		err := picture.Animate(&failing{after: n}, slices.Values(shapes), picture.Animation{Pixels: 64})
 		if !errors.Is(err, errFull) {
 			t.Errorf("after %d bytes: err = %v, want %v", n, err, errFull)
 		}

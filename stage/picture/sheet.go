@@ -8,7 +8,7 @@ import (
 	"github.com/sajou-dev/sajou-go/stage"
 )
 
-// Cell is one picture of a contact sheet.
+// Cell is one picture of a contact sheet or of an animation.
 type Cell struct {
 	Frame   *stage.Frame
 	Caption string // below the picture; with [Options.Clock] the session time stands at its right
