@@ -30,6 +30,11 @@ const (
 // Action is an action that a program adds. Its functions are pure: of equal
 // arguments they make equal results, on every machine, for ever. When they
 // change, Version does.
+//
+// A panic in them is not passed on: a replay must not end where the session
+// went on, and what they panic at is in the log for ever. An action whose Start
+// panics, or its Value at the beginning or the end, changes nothing of that entity,
+// and a diagnostic says so. Where Value panics in between, the track goes straight.
 type Action struct {
 	// Version is the version of the action's rules. It is part of a stage's
 	// state, so that states of other rules are not gone on with.
@@ -79,10 +84,36 @@ func (c Cue) Place(param string) (at scene.Point, ok bool) {
 }
 
 func (a *Action) value(t Track, progress float64) float64 {
-	if a.Value == nil {
-		return between(t.From, t.To, progress)
+	if v, ok := a.ask(t, progress); ok {
+		return v
 	}
-	return a.Value(t, progress)
+	return between(t.From, t.To, progress)
+}
+
+// ask calls Value, and answers false if there is none or it panics.
+func (a *Action) ask(t Track, progress float64) (v float64, ok bool) {
+	if a.Value == nil {
+		return 0, false
+	}
+	defer func() { ok = recover() == nil }()
+	return a.Value(t, progress), true
+}
+
+// begin calls Start, and answers false if that panics or if a track would at its
+// beginning or its end.
+func (a *Action) begin(c Cue) (tracks []Track, ok bool) {
+	defer func() { ok = recover() == nil && ok }()
+	tracks = a.Start(c)
+	tracks = tracks[:min(len(tracks), MaxTracks)]
+	if a.Value != nil {
+		for _, t := range tracks {
+			if p, known := propertyNamed(string(t.Channel)); known && p < propText {
+				a.Value(t, 0)
+				a.Value(t, 1)
+			}
+		}
+	}
+	return tracks, true
 }
 
 // perform carries out a custom action.
@@ -91,9 +122,14 @@ func (s *Stage) perform(a *Action) {
 		return
 	}
 	for _, e := range s.players() {
+		tracks, ok := a.begin(Cue{Figure: s.figure(e), s: s})
+		if !ok {
+			// What it panicked with may be otherwise on another machine.
+			s.report(noteAction, e.id, s.deed.Action)
+			continue
+		}
 		e.touched = true
-		tracks := a.Start(Cue{Figure: s.figure(e), s: s})
-		for _, t := range tracks[:min(len(tracks), MaxTracks)] {
+		for _, t := range tracks {
 			s.track(a, e, t)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // actions are the custom ones that stories know.
-var actions = map[string]stage.Action{"shake": shake, "vanish": vanish}
+var actions = map[string]stage.Action{"shake": shake, "vanish": vanish, "stumble": stumble}
 
 // shake lets a figure swing from side to side, less and less.
 var shake = stage.Action{
@@ -51,6 +51,32 @@ var vanish = stage.Action{
 			{Channel: stage.ChannelY, From: c.Figure.Y, To: at.Y},
 			{Channel: stage.ChannelOpacity, From: c.Figure.Opacity, To: 0},
 		}
+	},
+}
+
+// stumble panics where the step says: at its start, or in the value of its track
+// at a progress.
+var stumble = stage.Action{
+	Version: 1,
+	Start: func(c stage.Cue) []stage.Track {
+		t := stage.Track{Channel: stage.ChannelX, From: c.Figure.X, To: c.Figure.X + 100}
+		v, ok := c.Param("at")
+		if !ok || c.Figure.ID == "careful" {
+			return []stage.Track{t, {Channel: stage.ChannelState, Text: "fine"}}
+		}
+		at, ok := v.Float64()
+		if !ok {
+			var nobody *stage.Figure
+			return []stage.Track{{To: nobody.X}}
+		}
+		t.Data = []float64{at}
+		return []stage.Track{{Channel: stage.ChannelState, Text: "fallen"}, t}
+	},
+	Value: func(t stage.Track, progress float64) float64 {
+		if len(t.Data) > 0 && progress == t.Data[0] {
+			panic(fmt.Sprintf("stumbled at %p", &t))
+		}
+		return t.From + float64((t.To-t.From)*progress)
 	},
 }
 

@@ -14,7 +14,7 @@ type noteKind uint8
 
 const (
 	noteConflict noteKind = iota // a performance took a channel from another
-	noteAction                   // no such action
+	noteAction                   // no such action; with an entity, one that panicked
 	noteEntity                   // a step that names no entity
 	notePlace                    // no such place
 	noteValue                    // a parameter that cannot be used
@@ -82,6 +82,9 @@ func (n *note) message() string {
 	case noteConflict:
 		return fmt.Sprintf("%s takes the %s of %s from %s", n.run, n.channel, n.entity, n.with)
 	case noteAction:
+		if n.entity != "" {
+			return fmt.Sprintf("the action %q panicked at %s, and changed nothing", n.detail, n.entity)
+		}
 		return fmt.Sprintf("there is no action %q", n.detail)
 	case noteEntity:
 		return "the step names no entity"

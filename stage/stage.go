@@ -98,7 +98,7 @@
 // # What goes wrong
 //
 // Nothing that a step or a signal says is an error. What cannot be done is left
-// out, and noted as a diagnostic: conflict, action (unknown), entity (none named),
+// out, and noted as a diagnostic: conflict, action (unknown, or it panicked), entity (none named),
 // place (unknown), value (a parameter of the wrong kind), limit. A state has the
 // number of each kind and the last of them all; see [Stage.View].
 //
