@@ -54,6 +54,7 @@ func (s *Stage) builtIn(action string) {
 		for _, e := range s.players() {
 			s.take(e, chText.mask())
 			e.words = e.words.say(more, add, s.now)
+			s.enliven(e.words.end())
 		}
 	case "playSound":
 		s.playSound()

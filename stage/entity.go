@@ -124,6 +124,22 @@ func (e *entity) text(at time.Duration) (string, float64) {
 	return e.words.at(at)
 }
 
+// lively returns until when speech and impressions of e go on, 0 if it has none.
+// Speech over which something is typed does not come back.
+func (e *entity) lively() time.Duration {
+	var end time.Duration
+	if e.words.speech && e.words.text != "" && e.owner[chText] == nil {
+		end = e.words.end()
+	}
+	if e.glow.color != "" {
+		end = max(end, later(e.glow.since, glowLasts))
+	}
+	if e.ray.to != "" {
+		end = max(end, later(e.ray.since, rayLasts))
+	}
+	return end
+}
+
 // shownLabel returns what stands below the figure.
 func (e *entity) shownLabel() string {
 	switch {

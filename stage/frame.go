@@ -106,7 +106,18 @@ func (s *Stage) frameBeams() []Beam {
 
 // Moving reports whether anything changes by itself after the present instant,
 // without a boundary of a performance.
+//
+// It is what a viewer asks for every frame, and seldom looks at every entity
+// for it.
 func (s *Stage) Moving() bool {
+	for a := s.firstAct; a != nil; a = a.next {
+		if a.end() > s.now {
+			return true
+		}
+	}
+	if e := s.liveliest; e != nil && e.lively() > s.now {
+		return true
+	}
 	_, ok := s.Until()
 	return ok
 }
@@ -119,16 +130,18 @@ func (s *Stage) Until() (time.Duration, bool) {
 	for a := s.firstAct; a != nil; a = a.next {
 		end = max(end, a.end())
 	}
+	if s.lively <= s.now {
+		return end, end > s.now
+	}
+	s.lively, s.liveliest = 0, nil
 	for e := s.first; e != nil; e = e.next {
-		if e.words.speech && e.owner[chText] == nil && e.words.text != "" {
-			end = max(end, e.words.end())
-		}
-		if e.glow.color != "" {
-			end = max(end, later(e.glow.since, glowLasts))
-		}
-		if e.ray.to != "" {
-			end = max(end, later(e.ray.since, rayLasts))
+		if last := e.lively(); last > s.lively {
+			s.lively, s.liveliest = last, e
 		}
 	}
+	end = max(end, s.lively)
 	return end, end > s.now
 }
+
+// enliven notes that speech or an impression goes on until an instant.
+func (s *Stage) enliven(until time.Duration) { s.lively = max(s.lively, until) }

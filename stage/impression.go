@@ -165,6 +165,7 @@ func (s *Stage) dispatch(from, to, said string) {
 	}
 	if other != nil && other != e {
 		e.ray = ray{to: other.id, at: other.position(s.now), since: s.now}
+		s.enliven(later(s.now, rayLasts))
 	}
 	s.speak(e, said, false)
 }
@@ -215,6 +216,7 @@ func (s *Stage) speak(e *entity, said string, add bool) {
 		e.words = words{} // what was said so far was whole
 	}
 	e.words = e.words.say(said, add, s.now)
+	s.enliven(e.words.end())
 }
 
 // light makes e light up.
@@ -223,4 +225,5 @@ func (s *Stage) light(e *entity, good bool) {
 	if good {
 		e.glow.color = glowGood
 	}
+	s.enliven(later(s.now, glowLasts))
 }

@@ -57,6 +57,7 @@ func restore(cfg Config, data []byte) (*Stage, error) {
 		return nil, errors.New("want an array of 12")
 	}
 	s := r.s
+	s.lively = math.MaxInt64 // as nobody has looked yet
 	r.actions()
 	s.now = r.time(math.MaxInt64)
 	s.choreographed = r.bool()

@@ -166,6 +166,8 @@ type Stage struct {
 
 	// Memory to be used again, without a meaning between calls.
 	deed        deed
+	lively      time.Duration // no speech and no impression goes on for longer; it may be less
+	liveliest   *entity       // the one of which they went on longest when somebody looked, or nil
 	spareActs   []*act
 	spareClaims []*claim
 	known       map[string]string

@@ -298,6 +298,40 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
+// What a viewer asks of a full stage for every frame, though nothing moves, or
+// only one figure does.
+func BenchmarkMoving(b *testing.B) {
+	full := func(b *testing.B) *world {
+		w := newWorld(stage.Config{})
+		w.define(b, `[{"on": "come", "steps": [{"action": "say", "entity": "signal.who", "text": "here"}]},
+			{"on": "walk", "steps": [{"action": "move", "entity": "0", "to": [1, 1], "duration": 1e12}]},
+			{"on": "talk", "steps": [{"action": "say", "entity": "9999", "text": "hm"}]}]`)
+		for i := range stage.MaxEntities {
+			w.signal(0, &signal.Signal{Type: "come", Payload: value(b, object{"who": fmt.Sprint(i)})})
+		}
+		w.advance(time.Hour)
+		return w
+	}
+	for _, c := range []struct {
+		name, signal string
+		want         bool
+	}{{"Still", "", false}, {"Walk", "walk", true}, {"Talk", "talk", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := full(b)
+			if c.signal != "" {
+				w.signal(w.stage.Now(), &signal.Signal{Type: c.signal})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				w.advance(w.stage.Now() + 1)
+				if w.stage.Moving() != c.want {
+					b.Fatal("moving is", !c.want)
+				}
+			}
+		})
+	}
+}
+
 // An expression that reads one number of one entity.
 func BenchmarkMember(b *testing.B) {
 	s := busy(b).stage

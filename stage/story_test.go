@@ -87,6 +87,11 @@ func (w *world) restore(t rapid.TB) {
 	if diff := cmp.Diff(told(w.stage), told(st)); diff != "" {
 		t.Fatalf("the stage comes back otherwise (-before +restored):\n%s", diff)
 	}
+	// The one that comes back has to look at everything.
+	until, moving := w.stage.Until()
+	if u, m := st.Until(); u != until || m != moving || w.stage.Moving() != moving {
+		t.Fatalf("moves until %v: %v (%v), restored until %v: %v", until, moving, w.stage.Moving(), u, m)
+	}
 	w.scheduler, w.stage = scheduler, st
 	scheduler.Observe(st, st)
 }
