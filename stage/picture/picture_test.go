@@ -171,6 +171,20 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestUnlabelled draws a figure without a label: its ID is not shown instead, in
+// pictures nor in text.
+func TestUnlabelled(t *testing.T) {
+	for label, want := range map[string]bool{"": false, "oak": true} {
+		f := &stage.Frame{Figures: []stage.Figure{{ID: "oak", Label: label, X: 100, Y: 100, Visible: true, Opacity: 1, Scale: 1}}}
+		if got := strings.Contains(string(picture.Draw(f, picture.Options{}).AppendSVG(nil)), "oak</text>"); got != want {
+			t.Errorf("label %q: shown in the SVG: %t, want %t", label, got, want)
+		}
+		if got := strings.Contains(picture.Terminal(f, 80, 24, false), "oak"); got != want {
+			t.Errorf("label %q: shown on the terminal: %t, want %t", label, got, want)
+		}
+	}
+}
+
 // TestUnseen draws figures that cannot be seen: the picture is that of none.
 func TestUnseen(t *testing.T) {
 	empty := picture.Draw(&stage.Frame{}, picture.Options{}).AppendSVG(nil)
