@@ -114,7 +114,7 @@ func (s *Stage) Signal(_ uint64, sig *signal.Signal) {
 		s.dispatch(f.from, f.to, first(f.description, f.task))
 	case "tool_call":
 		if e := s.agent(f.agent); e != nil {
-			s.speak(e, "⚙ "+prefix(f.tool, maxSpeech), false)
+			s.speak(e, "→ "+prefix(f.tool, maxSpeech), false)
 			e.state = "acting"
 		}
 	case "tool_result":
