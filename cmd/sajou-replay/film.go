@@ -104,7 +104,11 @@ func (r span) spread(n int) func(i int) time.Duration {
 		if i == n-1 {
 			return r.to
 		}
-		return r.from + time.Duration(float64(r.to-r.from)*float64(i)/float64(n-1))
+		at := r.from + time.Duration(float64(r.to-r.from)*float64(i)/float64(n-1))
+		if r.to-r.from < time.Duration(n)*time.Millisecond {
+			return at
+		}
+		return max(r.from, at.Truncate(time.Millisecond)) // an address to read aloud
 	}
 }
 
