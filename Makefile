@@ -3,7 +3,7 @@ LINT     := go tool -modfile=.ci/tools.mod golangci-lint
 FUZZTIME ?= 30000x
 SUITE    ?= internal/conformance/testdata
 
-.PHONY: check fmt fmt-check vet lint test race arch fuzz bench golden cover generate conformance demo clean
+.PHONY: check fmt fmt-check vet lint test race arch fuzz bench golden cover generate gallery conformance demo clean
 
 check: fmt-check vet lint test
 
@@ -19,6 +19,7 @@ bench:       ; go run ./internal/bench
 golden:      ; go test . ./choreography ./stage ./stage/scene ./stage/picture ./cmd/sajou-replay -update
 cover:       ; go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
 generate:    ; go generate ./...
+gallery:     ; docs/gallery.sh
 conformance: ; SAJOU_CONFORMANCE=$(SUITE) go test -v -count=1 ./internal/conformance
 demo:        ; go run ./cmd/sajou-replay demo
 clean:       ; rm -rf sajou-data cover.out *.test *.prof
