@@ -86,7 +86,7 @@ a tool call has failed, there is smoke, and the smith glows as if nothing had ha
 END
 run demo --pictures docs/gallery/
 say '    sajou-replay bisect --where '"'state.stage.entities.smoke.visible && state.stage.entities.smith.strength > 0.5'" '' '```'
-"$work/sajou-replay" bisect --where 'state.stage.entities.smoke.visible && state.stage.entities.smith.strength > 0.5' >>"$page"
+"$work/sajou-replay" bisect --where 'state.stage.entities.smoke.visible && state.stage.entities.smith.strength > 0.5' >>"$page" 2>"$work/tests"
 say '```'
 picture before 'Before entry 36'
 picture after 'After entry 36'
