@@ -72,7 +72,7 @@ not run or a picture not be drawn.`,
 				return misuse("too many arguments; the program to run stands after --")
 			}
 			if count(expr != "", look.image != "", len(command) > 0) != 1 {
-				return misuse("bisect needs a test: either --where EXPR, or --image PNG, or a program after --")
+				return misuse("bisect needs one test: either --where EXPR, or --image PNG, or a program after --")
 			}
 			if err := look.check(cmd); err != nil {
 				return err

@@ -202,6 +202,9 @@ func (r *rehearsal) draw(s *conformance.Scenario, sc *scene.Scene) error {
 		title += fmt.Sprintf(" (and %d more moments)", more)
 	}
 	d := picture.Sheet(cells, 0, picture.Options{Title: title, Address: s.ID, Clock: true})
+	if err := hasDirectory(name); err != nil {
+		return err
+	}
 	return writeFile(name, drawn(d, r.format))
 }
 

@@ -137,7 +137,13 @@ func (r *rendering) check(cmd *cobra.Command) error {
 	case (given("fps") || given("speed")) && (r.sheet || r.compare):
 		return misuse("--fps and --speed are for films")
 	}
-	return r.chooseFormat()
+	if err := r.chooseFormat(); err != nil {
+		return err
+	}
+	if (given("fps") || given("speed")) && r.format != "gif" && !r.many() {
+		return misuse("--fps and --speed are for films (-o film.gif, -o frames/%%05d.png)")
+	}
+	return nil
 }
 
 // chooseFormat takes the format from the file's name where --format is silent.
@@ -345,13 +351,21 @@ func (a *app) put(name string, write func(io.Writer) error) error {
 	if name == "-" {
 		return writeTo(a.stdout, write)
 	}
+	if err := hasDirectory(name); err != nil {
+		return err
+	}
+	return writeFile(name, write)
+}
+
+// hasDirectory tells what is wrong with the directory that a file is to be in.
+func hasDirectory(name string) error {
 	switch info, err := os.Stat(filepath.Dir(name)); {
 	case errors.Is(err, fs.ErrNotExist):
 		return fail(exitNo, "there is no directory %s", filepath.Dir(name))
 	case err == nil && !info.IsDir():
 		return fail(exitNo, "%s is no directory", filepath.Dir(name))
 	}
-	return writeFile(name, write)
+	return nil
 }
 
 func (a *app) renderMoment(ctx context.Context, s staged, m replay.Moment, r *rendering) error {

@@ -61,7 +61,7 @@ picture cannot be drawn.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch n := count(expr != "", look.image != "", conflicts); {
 			case n == 0:
-				return misuse("--where is missing; what is to be found? for example: --where 'entry.type == \"error\"'")
+				return misuse("what is to be found? --where EXPR, --image PNG or --conflicts; for example: --where 'entry.type == \"error\"'")
 			case n > 1:
 				return misuse("--where, --image and --conflicts exclude each other")
 			}
