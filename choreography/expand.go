@@ -17,8 +17,13 @@ import (
 // but the steps that [Compile] knows and depends on nothing that is declared
 // later.
 
-// maxExpanded bounds the bytes of one definition when it is written out.
-const maxExpanded = 8 << 20
+// maxExpanded bounds the bytes of one definition when it is written out, and
+// maxLookedAt those that are gone through for it: what stands in a repetition
+// without being written counts each time.
+const (
+	maxExpanded = 8 << 20
+	maxLookedAt = 512 << 20
+)
 
 // The strings that stand for something else begin like this.
 const (
@@ -62,6 +67,7 @@ func isPlain(steps signal.Value) bool {
 type expansion struct {
 	catalog *Catalog
 	visited int      // steps, counted each time they are written out
+	looked  int      // their bytes, likewise
 	inside  []string // the sequences that are being included
 	err     error
 }
@@ -78,6 +84,23 @@ type scope struct {
 func (x *expansion) fail(format string, args ...any) {
 	if x.err == nil {
 		x.err = fmt.Errorf(format, args...)
+	}
+}
+
+// full reports whether dst has all that a definition may have, and fails then.
+// It is asked before each value: one argument can stand in many places.
+func (x *expansion) full(dst []byte) bool {
+	if len(dst) <= maxExpanded {
+		return false
+	}
+	x.fail("written out, the steps take more than %d bytes", maxExpanded)
+	return true
+}
+
+// look notes that v is gone through.
+func (x *expansion) look(v signal.Value) {
+	if x.looked += len(v); x.looked > maxLookedAt {
+		x.fail("to be written out, more than %d bytes of steps have to be gone through", maxLookedAt)
 	}
 }
 
@@ -117,13 +140,11 @@ func (x *expansion) steps(dst []byte, steps signal.Value, sc *scope, w where) ([
 
 func (x *expansion) step(dst []byte, step signal.Value, sc *scope, w where) ([]byte, int) {
 	x.visited++
-	switch {
-	case x.visited > MaxSteps:
+	if x.visited > MaxSteps {
 		x.fail("written out, there are more than %d steps", MaxSteps)
-	case len(dst) > maxExpanded:
-		x.fail("written out, the steps take more than %d bytes", maxExpanded)
 	}
-	if x.err != nil {
+	x.look(step)
+	if x.full(dst) || x.err != nil {
 		return dst, 0
 	}
 	switch structural(step) {
@@ -159,6 +180,9 @@ func (x *expansion) object(dst []byte, step signal.Value, sc *scope, inside func
 	}
 	dst = msgp.AppendMapHeader(dst, uint32(step.Len()))
 	for name, v := range step.Members() {
+		if x.full(dst) {
+			break
+		}
 		dst = msgp.AppendString(dst, name)
 		switch {
 		case name == "steps" && inside != nil && v.Kind() == signal.KindArray:
@@ -183,6 +207,9 @@ func (x *expansion) members(dst []byte, v signal.Value, sc *scope) []byte {
 	}
 	dst = msgp.AppendMapHeader(dst, uint32(v.Len()))
 	for name, e := range v.Members() {
+		if x.full(dst) {
+			break
+		}
 		dst = msgp.AppendString(dst, name)
 		dst = append(dst, x.value(e, sc)...)
 	}
@@ -221,6 +248,9 @@ func (x *expansion) when(dst []byte, v signal.Value, sc *scope) []byte {
 		return list(dst, func(dst []byte) ([]byte, int) {
 			n := 0
 			for e := range v.Elements() {
+				if x.full(dst) {
+					break
+				}
 				dst = x.when(dst, e, sc)
 				n++
 			}
@@ -229,6 +259,9 @@ func (x *expansion) when(dst []byte, v signal.Value, sc *scope) []byte {
 	case signal.KindObject:
 		dst = msgp.AppendMapHeader(dst, uint32(v.Len()))
 		for path, op := range v.Members() {
+			if x.full(dst) {
+				break
+			}
 			dst = msgp.AppendString(dst, x.path(path, sc))
 			dst = x.operator(dst, op, sc)
 		}
@@ -244,6 +277,9 @@ func (x *expansion) operator(dst []byte, op signal.Value, sc *scope) []byte {
 	}
 	dst = msgp.AppendMapHeader(dst, uint32(op.Len()))
 	for name, operand := range op.Members() {
+		if x.full(dst) {
+			break
+		}
 		dst = msgp.AppendString(dst, name)
 		dst = x.operator(dst, operand, sc)
 	}
@@ -327,11 +363,14 @@ func (x *expansion) include(dst []byte, step signal.Value, sc *scope, w where) (
 		x.fail("sequences include each other deeper than %d", MaxNesting)
 		return dst, 0
 	}
-	var with signal.Value
-	if written, ok := step.Get("with"); ok {
-		with = x.members(nil, written, sc)
+	// Arguments are not copied: what is handed on from sequence to sequence may
+	// be large. What comes in as a whole is not looked into.
+	with, _ := step.Get("with")
+	means := func(v signal.Value) signal.Value { return x.value(v, sc) }
+	if with.Kind() != signal.KindObject {
+		with, means = means(with), itself
 	}
-	arguments, err := seq.arguments(with)
+	arguments, err := seq.arguments(with, means)
 	if err != nil {
 		x.fail("%w", err)
 	}
@@ -363,7 +402,7 @@ func (x *expansion) repeat(dst []byte, step signal.Value, sc *scope, w where) ([
 		return dst, 0
 	}
 	steps, _ := step.Get("steps")
-	if isEmptyArray(steps) {
+	if steps.Kind() != signal.KindArray || steps.Len() == 0 {
 		return dst, 0 // nothing would bound how often nothing is repeated
 	}
 	return x.together(dst, step, sc, w, func(dst []byte, w where) ([]byte, int) {
@@ -422,9 +461,10 @@ func (x *expansion) stagger(dst []byte, step signal.Value, sc *scope) ([]byte, i
 			return dst, 0
 		}
 	}
-	if isEmptyArray(steps) {
+	if steps.Kind() != signal.KindArray || steps.Len() == 0 {
 		return dst, 0
 	}
+	x.look(items)
 
 	at := len(dst)
 	when, guarded := step.Get("when")

@@ -106,8 +106,8 @@ func (s *Sequence) Name() string { return s.name }
 func (s *Sequence) Value() signal.Value { return s.value }
 
 // arguments makes what the parameters of s stand for, given the "with" of an
-// include step.
-func (s *Sequence) arguments(with signal.Value) ([]param, error) {
+// include step and what the values in that mean.
+func (s *Sequence) arguments(with signal.Value, means func(signal.Value) signal.Value) ([]param, error) {
 	if k := with.Kind(); k != signal.KindObject && k != signal.KindAbsent {
 		return nil, fmt.Errorf("with must be an object of arguments, not %s", article(k))
 	}
@@ -117,7 +117,7 @@ func (s *Sequence) arguments(with signal.Value) ([]param, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("sequence %s has no parameter %s; %s", quoted(s.name), quoted(name), s.takes())
 		}
-		arguments[i].value = value
+		arguments[i].value = means(value)
 	}
 	for _, p := range arguments {
 		if p.value == nil {
@@ -126,6 +126,9 @@ func (s *Sequence) arguments(with signal.Value) ([]param, error) {
 	}
 	return arguments, nil
 }
+
+// itself is what a value means that holds no placeholders.
+func itself(v signal.Value) signal.Value { return v }
 
 func (s *Sequence) takes() string {
 	if len(s.params) == 0 {

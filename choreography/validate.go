@@ -427,7 +427,7 @@ func (v *validator) include(p *path, step signal.Value, refs references) {
 		v.errorf(p.at("sequence"), "there is no sequence %s", quoted(text))
 		return
 	}
-	if _, err := s.arguments(with); err != nil {
+	if _, err := s.arguments(with, itself); err != nil {
 		if given {
 			p = p.at("with")
 		}
