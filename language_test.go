@@ -40,7 +40,9 @@ func oneOf[T any](t *rapid.T, what string, values ...T) T {
 
 // drawDeed draws an action.
 func drawDeed(t *rapid.T) object {
-	who := func() string { return oneOf(t, "who", "agent", "lamp", "king", "pigeon", "signal.agentId", "signal.to", "boss") }
+	who := func() string {
+		return oneOf(t, "who", "agent", "lamp", "king", "pigeon", "signal.agentId", "signal.to", "boss")
+	}
 	place := func() any {
 		return oneOf[any](t, "place", "forge", "left", "lamp", "signal.agentId", object{"x": 12.5, "y": 7}, "nowhere")
 	}

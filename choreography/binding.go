@@ -467,11 +467,14 @@ func mapNumber(raw float64, mapping signal.Value) float64 {
 	out, _ := mapping.Get("outputRange")
 	inMin, inMax, _ := span(in)
 	outMin, outMax, _ := span(out)
-	width := inMax - inMin
+	above, width := raw-inMin, inMax-inMin
+	if math.IsInf(width, 0) { // the ends are too far apart to be subtracted
+		above, width = raw/2-inMin/2, inMax/2-inMin/2
+	}
 	if width == 0 {
 		return outMin
 	}
-	t := max(0, min(1, (raw-inMin)/width))
+	t := max(0, min(1, above/width))
 	fn, _ := mapping.Get("fn")
 	switch name, _ := fn.Text(); name {
 	case "clamp":
@@ -484,5 +487,8 @@ func mapNumber(raw float64, mapping signal.Value) float64 {
 	case "smoothstep":
 		t = float64(float64(t*t) * (3 - float64(2*t)))
 	}
-	return outMin + float64(t*(outMax-outMin))
+	if rise := outMax - outMin; !math.IsInf(rise, 0) {
+		return outMin + float64(t*rise)
+	}
+	return float64((1-t)*outMin) + float64(t*outMax)
 }

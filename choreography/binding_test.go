@@ -107,7 +107,10 @@ func TestMappings(t *testing.T) {
 		{`"fn": "smoothstep", "inputRange": [0, 1], "outputRange": [0, 100]`, "7", "100"},
 		{`"fn": "lerp", "inputRange": [3, 3], "outputRange": [7, 9]`, "100", "7"},
 		{`"fn": "clamp", "inputRange": [3, 3], "outputRange": [7, 9]`, "8", "7"},
-		{`"fn": "lerp", "inputRange": [-1e308, 1e308], "outputRange": [0, 1]`, "1e308", "null"},
+		{`"fn": "lerp", "inputRange": [-1e308, 1e308], "outputRange": [0, 1]`, "1e308", "1"},
+		{`"fn": "lerp", "inputRange": [-1e308, 1e308], "outputRange": [0, 1]`, "0", "0.5"},
+		{`"fn": "lerp", "inputRange": [0, 10], "outputRange": [-1e308, 1e308]`, "0", "-1e+308"},
+		{`"fn": "lerp", "inputRange": [0, 10], "outputRange": [-1e308, 1e308]`, "7.5", "5e+307"},
 	} {
 		binding := `{"id": "b", "entity": "e", "property": "scale", "on": "x", "mapping": {` + c.mapping + `}}`
 		if want, got := `{"property":"scale","value":`+c.want+`}`, params(t, binding, `{"v": `+c.raw+`}`); got != want {
