@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -22,6 +23,7 @@ import (
 // oracle is what has been told so far, and what is to be told.
 type oracle struct {
 	definitions []map[string]any
+	sequences   map[string]any // in force; never changed, but replaced
 	now         time.Duration
 	acts        []*act // in the order they were made
 	told        []choreography.Command
@@ -78,15 +80,20 @@ func runOracle(s *conformance.Scenario) []choreography.Command {
 			o.advance(later(o.now, step.Advance))
 		}
 	}
+	return inOrder(o.told)
+}
+
+// inOrder names performances as they appear.
+func inOrder(told []choreography.Command) []choreography.Command {
 	names := map[string]string{}
-	for i := range o.told {
-		id := o.told[i].PerformanceID
+	for i := range told {
+		id := told[i].PerformanceID
 		if names[id] == "" {
 			names[id] = fmt.Sprintf("p%d", len(names)+1)
 		}
-		o.told[i].PerformanceID = names[id]
+		told[i].PerformanceID = names[id]
 	}
-	return o.told
+	return told
 }
 
 // take hands over a signal: only interrupts are told.
@@ -112,7 +119,9 @@ func (o *oracle) take(sig envelope, correlation *string) {
 		}
 		var steps, handler []any
 		for _, step := range listOf(def["steps"]) {
-			if s := step.(map[string]any); s["action"] == "onInterrupt" {
+			if s := step.(map[string]any); s["action"] == "onInterrupt" && s["when"] != nil {
+				handler = append(handler, map[string]any{"action": "onArrive", "when": s["when"], "steps": s["steps"]})
+			} else if s["action"] == "onInterrupt" {
 				handler = append(handler, listOf(s["steps"])...)
 			} else {
 				steps = append(steps, step)
@@ -125,34 +134,44 @@ func (o *oracle) take(sig envelope, correlation *string) {
 // make begins an act now and writes down all it will do.
 func (o *oracle) make(steps, handler []any, sig envelope, correlation *string) {
 	a := &act{id: len(o.acts) + 1, correlation: correlation, handler: handler, signal: sig}
-	a.end = a.sequence(steps, o.now)
+	a.end = a.sequence(steps, o.now, words{})
 	o.acts = append(o.acts, a)
 }
 
 func (a *act) done(now time.Duration) bool { return a.played && a.end <= now }
 
 // sequence writes down steps one after the other and returns when they end.
-func (a *act) sequence(steps []any, at time.Duration) time.Duration {
+func (a *act) sequence(steps []any, at time.Duration, in words) time.Duration {
 	for _, step := range steps {
-		at = a.step(step.(map[string]any), at)
+		at = a.step(step.(map[string]any), at, in)
 	}
 	return at
 }
 
 // step writes down one step that is reached at an instant and returns when it
 // ends.
-func (a *act) step(step map[string]any, at time.Duration) time.Duration {
+func (a *act) step(step map[string]any, at time.Duration, in words) time.Duration {
+	step = in.say(step)
 	action := step["action"].(string)
+	if when, ok := step["when"]; ok && isCondition(when) {
+		if !holds(when, a.signal) {
+			return at
+		}
+		step = maps.Clone(step)
+		delete(step, "when")
+	}
 	written, _ := number(step["duration"])
 	switch action {
+	case "include", "repeat", "stagger":
+		return a.composed(step, at, in)
 	case "wait":
 		return later(at, lengthOf(written))
 	case "onArrive":
-		return a.sequence(listOf(step["steps"]), at)
+		return a.sequence(listOf(step["steps"]), at, in)
 	case "parallel":
 		end := at
 		for _, child := range listOf(step["steps"]) {
-			end = max(end, a.step(child.(map[string]any), at))
+			end = max(end, a.step(child.(map[string]any), at, in))
 		}
 		return end
 	}
@@ -356,6 +375,25 @@ func holds(when any, sig envelope) bool {
 		return len(clause) == 0
 	}
 	return true
+}
+
+// isCondition tells a condition of a step from a parameter of that name.
+func isCondition(when any) bool {
+	switch when := when.(type) {
+	case map[string]any:
+		for _, operator := range when {
+			if _, ok := operator.(map[string]any); !ok {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(when, func(alternative any) bool {
+			_, ok := alternative.(map[string]any)
+			return !ok || !isCondition(alternative)
+		})
+	}
+	return false
 }
 
 func satisfies(operator, value any, found bool) bool {
