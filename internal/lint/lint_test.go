@@ -334,3 +334,13 @@ func TestMany(t *testing.T) {
 		t.Errorf("the last finding is %v, and an error is not listed", last)
 	}
 }
+
+// Of two that interrupt, the second stops the first only where there is a
+// correlation id: that is not sure, and no error.
+func TestTwoThatInterrupt(t *testing.T) {
+	found := lint.Check(lint.File{Name: "f", Text: []byte(`[{"id": "a", "on": "error", "interrupts": true, "steps": [{"action": "playSound", "sound": "bell"}]},
+		{"id": "b", "on": "error", "interrupts": true, "steps": [{"action": "playSound", "sound": "gong"}]}]`)})
+	if len(found) != 1 || found[0].Rule != "stopped-at-once" || found[0].Severity != choreography.Warning {
+		t.Errorf("found %v, want one warning", found)
+	}
+}

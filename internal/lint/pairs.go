@@ -87,7 +87,8 @@ func (l *linter) pair(first, second *definition) {
 	case same && second.guard.policy == "skip" && implies(second.when, first.when):
 		second.report(ruleSkipped, "each %s that could begin this begins another before it (%s), which has %s already", second.on, first.where(second.place), name)
 	case second.interrupts && first.interrupts && implies(first.when, second.when):
-		first.report(ruleStopped, "each %s that begins this begins another after it (%s), which interrupts it at the same instant", first.on, second.where(first.place))
+		// A signal without a correlation id interrupts nothing.
+		first.lighter(ruleStopped, "each %s with a correlation id that begins this begins another after it (%s), which interrupts it at the same instant", first.on, second.where(first.place))
 	}
 }
 
