@@ -83,7 +83,11 @@ func (s *stageState) Apply(e *eventlog.Entry) {
 				s.SetScene(d)
 			}
 		case *choreography.Definition, *choreography.Binding:
-			s.Choreographed()
+			// In the log of another program it may refer to what is not there,
+			// and is not in force then.
+			if p := s.performances; p == nil || p.scheduler.Registry().Len() > 0 {
+				s.Choreographed()
+			}
 		}
 	default:
 	}

@@ -229,3 +229,41 @@ func TestFramesWhileTheStageMoves(t *testing.T) {
 		th.close()
 	})
 }
+
+// A choreography that refers to what is not there, as the log of another program
+// may have it, is not in force, and signals go on to make impressions.
+func TestImpressionsUntilSomethingIsInForce(t *testing.T) {
+	eng, ses := begin(t, t.TempDir(), sajou.Config{})
+	defer func() { _ = eng.Close() }()
+	if _, err := ses.Define(t.Context(), unjudged(t, `sequence {"sequence":"greet","steps":[]}`,
+		`choreography {"on":"task_dispatch","steps":[{"action":"include","sequence":"greet"}]}`)...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ses.Signal(t.Context(), taskSignal(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		without int // which define entry is left out
+		beams   int
+	}{"with all": {0, 0}, "without the sequence": {1, 1}, "without the choreography": {2, 1}} {
+		fold := projection.NewFold(sajou.Projections(), eventlog.Genesis("a"))
+		defined := 0
+		for e, err := range ses.Entries(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == eventlog.KindDefine {
+				if defined++; defined == c.without {
+					continue
+				}
+			}
+			e.Seq = fold.Head().Seq + 1
+			if err := fold.Apply(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if beams := sajou.FrameOf(fold).Beams; len(beams) != c.beams {
+			t.Errorf("%s: %d beams, want %d", name, len(beams), c.beams)
+		}
+	}
+}
