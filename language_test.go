@@ -46,9 +46,11 @@ func drawDeed(t *rapid.T) object {
 	place := func() any {
 		return oneOf[any](t, "place", "forge", "left", "lamp", "signal.agentId", object{"x": 12.5, "y": 7}, "nowhere")
 	}
-	step := object{"action": oneOf(t, "action",
-		"move", "move", "fly", "spawn", "destroy", "flash", "pulse", "drawBeam", "typeText", "say", "playSound", "setAnimation", "followRoute", "set", "set", "glow"),
-		"entity": who()}
+	step := object{
+		"action": oneOf(t, "action",
+			"move", "move", "fly", "spawn", "destroy", "flash", "pulse", "drawBeam", "typeText", "say", "playSound", "setAnimation", "followRoute", "set", "set", "glow"),
+		"entity": who(),
+	}
 	switch step["action"] {
 	case "move", "fly", "drawBeam":
 		step["to"], step["animationOnArrival"] = place(), "there"
@@ -103,8 +105,10 @@ func drawPlan(t *rapid.T, depth int) []object {
 		case kind == "stagger":
 			step = object{"action": kind, "every": oneOf(t, "every", 0, 40, 33.3), "steps": drawPlan(t, depth-1)}
 		case kind == "each":
-			step = object{"action": "stagger", "every": 40, "each": []string{"agent", "lamp", "signal.agentId"},
-				"steps": append(drawPlan(t, depth-1), object{"action": "pulse", "entity": "each.item", "duration": 100})}
+			step = object{
+				"action": "stagger", "every": 40, "each": []string{"agent", "lamp", "signal.agentId"},
+				"steps": append(drawPlan(t, depth-1), object{"action": "pulse", "entity": "each.item", "duration": 100}),
+			}
 		case kind == "include":
 			step = object{"action": kind, "sequence": oneOf(t, "sequence", "s1", "s2"), "with": object{"who": oneOf(t, "with", "lamp", "signal.agentId")}}
 		default:
@@ -191,8 +195,10 @@ func drawSaid(t *rapid.T, n int, ms int64) *signal.Signal {
 		"error":         {"agentId": agent, "message": "no", "severity": "error"},
 		"thinking":      {"agentId": agent, "content": "hm"},
 	}[typ]
-	line, err := json.Marshal(object{"id": fmt.Sprint(n), "type": typ, "timestamp": 1_700_000_000_000 + ms, "source": "test",
-		"correlationId": oneOf(t, "correlation", "c", "d"), "payload": payload})
+	line, err := json.Marshal(object{
+		"id": fmt.Sprint(n), "type": typ, "timestamp": 1_700_000_000_000 + ms, "source": "test",
+		"correlationId": oneOf(t, "correlation", "c", "d"), "payload": payload,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +295,7 @@ func TestWholeLanguageReplays(t *testing.T) {
 				offset := time.Duration(rapid.Int64Range(0, int64(gap)-1).Draw(rt, "between"))
 				cut.Advance(at + offset/2)
 				cut.Advance(at + offset)
-				same(rt, ctx, genesis, snapshots, cut, replay.Moment{Seq: seq, Offset: offset})
+				same(ctx, rt, genesis, snapshots, cut, replay.Moment{Seq: seq, Offset: offset})
 			}
 			if oneOf(rt, "restored", true, false) {
 				if cut, err = cut.Clone(); err != nil {
@@ -310,7 +316,7 @@ func TestWholeLanguageReplays(t *testing.T) {
 		}
 		for _, offset := range []time.Duration{0, 77_777_777, time.Second, time.Hour} {
 			cut.Advance(at + offset)
-			same(rt, ctx, genesis, snapshots, cut, replay.Moment{Seq: seq, Offset: offset})
+			same(ctx, rt, genesis, snapshots, cut, replay.Moment{Seq: seq, Offset: offset})
 		}
 		if sajou.Moving(cut) {
 			rt.Fatal("something moves for an hour")
@@ -322,7 +328,7 @@ func TestWholeLanguageReplays(t *testing.T) {
 }
 
 // same expects one state at a moment, from wherever it is reached.
-func same(t *rapid.T, ctx context.Context, genesis, snapshots *replay.Replay, cut *projection.Fold, m replay.Moment) {
+func same(ctx context.Context, t *rapid.T, genesis, snapshots *replay.Replay, cut *projection.Fold, m replay.Moment) {
 	a, err := genesis.At(ctx, m)
 	if err != nil {
 		t.Fatal(err)

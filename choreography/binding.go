@@ -469,7 +469,7 @@ func mapNumber(raw float64, mapping signal.Value) float64 {
 	outMin, outMax, _ := span(out)
 	above, width := raw-inMin, inMax-inMin
 	if math.IsInf(width, 0) { // the ends are too far apart to be subtracted
-		above, width = raw/2-inMin/2, inMax/2-inMin/2
+		above, width = float64(raw/2)-float64(inMin/2), float64(inMax/2)-float64(inMin/2)
 	}
 	if width == 0 {
 		return outMin

@@ -258,8 +258,10 @@ func drawComposed(t *rapid.T, depth int, inside, top bool, sequences ...any) []a
 		case "stagger":
 			step["every"], step["steps"] = pick(t, "every", 0, 10, 50, 33.3), inner()
 		case "each":
-			step = object{"action": "stagger", "every": pick(t, "every", 0, 10, 50), "each": pick(t, "items", []any{}, []any{"a", "signal.to", 7}, append([]any{1}, who...)),
-				"steps": inner(object{"action": "flash", "entity": "each.item", "n": "each.index", "duration": 20})}
+			step = object{
+				"action": "stagger", "every": pick(t, "every", 0, 10, 50), "each": pick(t, "items", []any{}, []any{"a", "signal.to", 7}, append([]any{1}, who...)),
+				"steps": inner(object{"action": "flash", "entity": "each.item", "n": "each.index", "duration": 20}),
+			}
 		case "include":
 			step["sequence"] = pick(t, "sequence", sequences...)
 			if chance(t, 2, "given") {
