@@ -46,6 +46,7 @@ var layers = []layer{
 	{"internal/exact", pure, nil},
 	{"internal/jsonplace", pure, nil},
 	{"choreography", pure, []string{"signal", "internal/exact", "internal/jsonplace"}},
+	{"agents", pure, []string{"signal", "internal/exact"}},
 	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact", "internal/jsonplace"}},
 	{"stage", pure, []string{"signal", "choreography", "stage/scene", "internal/exact"}},
 	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage", "internal/exact"}},

@@ -1,0 +1,138 @@
+package agents_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// spread returns a world of n entities on a square, as many to an area of one
+// size however many they are: about 12 are within 10 of each.
+func spread(b *testing.B, n int) *agents.World {
+	b.Helper()
+	side := 1
+	for side*side < n {
+		side++
+	}
+	entities, places := map[string]any{}, map[string]any{}
+	for i := range n {
+		id := fmt.Sprintf("e%05d", i)
+		entities[id] = map[string]any{"type": "agent", "hp": i % 7, "name": id, "team": []string{"red", "blue"}[i%2]}
+		places[id] = []float64{float64(i%side) * 5, float64(i/side) * 5}
+	}
+	w, err := agents.ParseWorld(value(b, map[string]any{"entities": entities, "spatial_index": places}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return w
+}
+
+var sizes = []int{10, 100, 1000, 10_000}
+
+// BenchmarkWithin compares the index with a scan of everything.
+func BenchmarkWithin(b *testing.B) {
+	for _, n := range sizes {
+		w := spread(b, n)
+		middle, _ := w.Position(fmt.Sprintf("e%05d", n/2))
+		b.Run(fmt.Sprintf("index/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Within(middle, 10)
+			}
+		})
+		b.Run(fmt.Sprintf("scan/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			points := make([]agents.Point, 0, n)
+			for id := range w.Entities() {
+				at, _ := w.Position(id)
+				points = append(points, at)
+			}
+			for b.Loop() {
+				found := 0
+				for _, at := range points {
+					if middle.Distance(at) <= 10 {
+						found++
+					}
+				}
+				if found == 0 {
+					b.Fatal("nothing is near")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEffect is one effect and all that comes of it, in worlds of which
+// every entity is an observer that sees up to 10: it is applied, those concerned are
+// found, and each gets its delta. Speaking changes one entity for those near
+// it; moving changes what the mover sees as well.
+func BenchmarkEffect(b *testing.B) {
+	for _, n := range sizes {
+		for _, kind := range []string{"Speak", "Move"} {
+			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
+				w := spread(b, n)
+				lens, err := agents.CompileLens(value(b, map[string]any{"distance_limit": 10}), nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				audience, observers := agents.NewAudience(), map[string]*agents.Observer{}
+				for id := range w.Entities() {
+					o := agents.NewObserver(id, lens)
+					o.Begin(w.Reader, 0)
+					observers[id] = o
+					audience.Add(w.Reader, id, lens)
+				}
+				source := fmt.Sprintf("e%05d", n/2)
+				at, _ := w.Position(source)
+				payloads := [2]signal.Value{}
+				for i := range payloads {
+					payloads[i] = value(b, map[string]any{"text": "hello", "to": []float64{at.X + float64(i), at.Y}})
+				}
+				seq, deltas := uint64(0), 0
+				b.ReportAllocs()
+				for b.Loop() {
+					seq++
+					e := agents.Effect{UUID: "u", Kind: kind, Payload: payloads[seq%2], GlobalSeq: seq, SimTime: float64(seq), SourceID: source}
+					c, err := w.Apply(e)
+					if err != nil {
+						b.Fatal(err)
+					}
+					for _, id := range audience.Follow(w.Reader, e, c) {
+						if _, ok := observers[id].Update(w.Reader, e, c); ok {
+							deltas++
+						}
+					}
+				}
+				b.ReportMetric(float64(deltas)/float64(seq), "deltas/op")
+			})
+		}
+	}
+}
+
+// BenchmarkWideView is a delta for an agent that sees everything, whose digest
+// is over all of it.
+func BenchmarkWideView(b *testing.B) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			w := spread(b, n)
+			o := agents.NewObserver("e00000", agents.NewLens(nil, agents.LensConfig{}))
+			o.Begin(w.Reader, 0)
+			payload := value(b, map[string]any{"text": "hello"})
+			seq := uint64(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				seq++
+				e := agents.Effect{Kind: "Speak", Payload: payload, GlobalSeq: seq, SimTime: float64(seq), SourceID: "e00005"}
+				c, err := w.Apply(e)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, ok := o.Update(w.Reader, e, c); !ok {
+					b.Fatal("no delta")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,342 @@
+package agents_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+const smallWorld = `{
+	"entities": {"a": {"team": "red", "hp": 3}, "b": {"team": "red", "message_count": 1}, "c": {"team": "blue"}},
+	"relationships": {"a": ["b"], "c": [{"to": "a", "type": "foe", "strength": 0.5}]},
+	"spatial_index": {"a": [0, 0], "b": [1, 0, 2]},
+	"metadata": {"name": "town"}
+}`
+
+func newWorld(t rapid.TB, text string) *agents.World {
+	t.Helper()
+	w, err := agents.ParseWorld(parse(t, text), handlers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func effect(t rapid.TB, seq uint64, kind, source, payload string) agents.Effect {
+	t.Helper()
+	d := agents.Draft{Kind: kind, Payload: parse(t, payload), SourceID: source, SchemaVersion: agents.SchemaVersion}
+	return d.Effect(fmt.Sprint("u", seq), seq, agents.Seconds(time.Duration(seq)*500*time.Millisecond), "")
+}
+
+// TestEffects applies one effect of each kind to a small world and shows what
+// became of it, as a patch of the world's document, and what the changes name.
+func TestEffects(t *testing.T) {
+	for _, tt := range []struct{ name, kind, source, payload, patch, paths string }{
+		{
+			"move", "Move", "a", `{"to":[3,4]}`,
+			`add /entities/a/last_move_time 2.0, add /entities/a/last_position [0.0,0.0,0.0], add /entities/a/position [3.0,4.0,0.0], replace /spatial_index/a [3.0,4.0,0.0]`,
+			"/entities/a/last_move_time /entities/a/last_position /entities/a/position /spatial_index/a",
+		},
+		{"move of what is no entity", "Move", "ghost", `{"position":[1,1]}`, `add /spatial_index/ghost [1.0,1.0,0.0]`, "/spatial_index/ghost"},
+		{
+			"speak", "Speak", "b", `{"text":"hi"}`,
+			`add /entities/b/last_message "hi", add /entities/b/last_speak_time 2.0, replace /entities/b/message_count 2`,
+			"/entities/b/last_message /entities/b/last_speak_time /entities/b/message_count",
+		},
+		{
+			"emit", "MessageEmitted", "a", `{"message":"hi","channel":"public"}`,
+			`add /entities/a/emit_count 1, add /entities/a/last_emit_time 2.0, add /entities/a/last_message "hi"`,
+			"/entities/a/emit_count /entities/a/last_emit_time /entities/a/last_message",
+		},
+		{
+			"private", "Speak", "a", `{"text":"psst","channel":"private","target_id":"c"}`,
+			`add /entities/a/private_message {"from":"a","text":"psst","time":2.0,"to":"c"}, add /entities/c/private_message {"from":"a","text":"psst","time":2.0,"to":"c"}`,
+			"/entities/a/private_message /entities/c/private_message",
+		},
+		{
+			"team", "Speak", "a", `{"text":"go","channel":"team"}`,
+			`add /entities/a/team_message {"team":"red","text":"go","time":2.0}`, "/entities/a/team_message",
+		},
+		{"speech from outside", "Speak", "stranger", `{"text":"hi"}`, ``, ""},
+		{
+			"interact", "Interact", "a", `{"target_id":"b"}`,
+			`add /relationships/b ["a"]`, "/relationships/b/a",
+		},
+		{"interact with oneself", "Interact", "a", `{"target":"a"}`, ``, ""},
+		{
+			"create", "EntityCreated", "", `{"entity_id":"d/e","entity_data":{"x":1},"position":[1,2]}`,
+			`add /entities/d~1e {"x":1}, add /spatial_index/d~1e [1.0,2.0,0.0]`, "/entities/d~1e /entities/d~1e/x /spatial_index/d~1e",
+		},
+		{
+			"create anew", "EntityCreated", "", `{"entity_id":"a"}`,
+			`remove /entities/a/hp, remove /entities/a/team, remove /spatial_index/a`, "/entities/a/hp /entities/a/team /spatial_index/a",
+		},
+		{
+			"remove", "EntityRemoved", "", `{"entity_id":"a"}`,
+			`remove /entities/a, remove /relationships/a, remove /relationships/c, remove /spatial_index/a`,
+			"/entities/a /entities/a/hp /entities/a/team /relationships/a/b /relationships/c/a /spatial_index/a",
+		},
+		{
+			"update", "EntityUpdated", "", `{"entity_id":"a","fields":{"hp":2},"remove":["team","none"]}`,
+			`replace /entities/a/hp 2, remove /entities/a/team`, "/entities/a/hp /entities/a/none /entities/a/team",
+		},
+		{
+			"relate", "RelationshipAdded", "", `{"from":"a","to":"b","type":"friend","mutual":true}`,
+			`replace /relationships/a ["b",{"to":"b","type":"friend"}], add /relationships/b [{"to":"a","type":"friend"}]`,
+			"/relationships/a/b /relationships/b/a",
+		},
+		{"relate more", "RelationshipAdded", "", `{"from":"c","to":"a","type":"foe","strength":1}`, `replace /relationships/c [{"strength":1.0,"to":"a","type":"foe"}]`, "/relationships/c/a"},
+		{"unrelate", "RelationshipRemoved", "", `{"from":"c","to":"a"}`, `remove /relationships/c`, "/relationships/c/a"},
+		{"unrelate what is not", "RelationshipRemoved", "", `{"from":"c","to":"a","type":"friend"}`, ``, ""},
+		{
+			"by a handler", "Swap", "a", `{"with":"b"}`,
+			`remove /entities/a/hp, add /entities/a/swapped "b", replace /relationships/a ["b",{"strength":0.5,"to":"b","type":"friend"}], replace /spatial_index/a [1.0,0.0,2.0], replace /spatial_index/b [0.0,0.0,0.0]`,
+			"/entities/a/hp /entities/a/swapped /relationships/a/b /spatial_index/a /spatial_index/b",
+		},
+		{"of an unknown kind", "Explosion", "a", `{"position":[0,0]}`, ``, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, smallWorld)
+			before := w.Value()
+			e := effect(t, 4, tt.kind, tt.source, tt.payload)
+			if err := w.Check(e); err != nil {
+				t.Fatal(err)
+			}
+			c, err := w.Apply(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var patch []string
+			for _, op := range agents.Diff(before, w.Value(), 0) {
+				if !strings.HasPrefix(op.Path, "/metadata/") {
+					patch = append(patch, strings.TrimSpace(op.Op+" "+op.Path+" "+strings.TrimSuffix(canonical(op.Value), "null")))
+				}
+			}
+			if diff := cmp.Diff(tt.patch, strings.Join(patch, ", ")); diff != "" {
+				t.Errorf("the world: (-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.paths, strings.Join(c.Paths(), " ")); diff != "" {
+				t.Errorf("the changes: (-want +got)\n%s", diff)
+			}
+			want := fmt.Sprintf(`{"last_effect_kind":%q,"last_effect_seq":4,"last_effect_time":2.0,"name":"town"}`, tt.kind)
+			if got := canonical(w.Metadata()); got != want || c.Seq != 4 {
+				t.Errorf("metadata %s, seq %d, want %s", got, c.Seq, want)
+			}
+		})
+	}
+}
+
+// TestCheck shows what is refused before it is recorded, and how it is told.
+func TestCheck(t *testing.T) {
+	long := strings.Repeat("x", agents.MaxEntityBytes)
+	deep := strings.Repeat("[", agents.MaxEntityDepth) + strings.Repeat("]", agents.MaxEntityDepth)
+	for _, tt := range []struct {
+		kind, source, payload string
+		is                    error
+		want                  string
+	}{
+		{"", "a", `{}`, agents.ErrPayload, `effect "" /kind: want 1 to 256 bytes`},
+		{"Move", "a", `{}`, agents.ErrPayload, `effect "Move" /payload/to: missing`},
+		{"Move", "a", `{"to":[1]}`, agents.ErrPayload, `/payload/to: want an array of two or three numbers`},
+		{"Move", "a", `{"to":[1,2,3,4]}`, agents.ErrPayload, `/payload/to: want an array`},
+		{"Move", "a", `{"to":[1,"2"]}`, agents.ErrPayload, `/payload/to: element 1 is no number`},
+		{"Move", "a", `{"position":[1,1e13]}`, agents.ErrPayload, `/payload/position: element 1 is beyond 1e+12`},
+		{"Move", "", `{"to":[1,2]}`, agents.ErrPayload, `/source_id: an id has 1 to 256 bytes`},
+		{"Speak", "a", `{"text":7}`, agents.ErrPayload, `/payload/text: integer, want a string`},
+		{"Speak", "a", `{"channel":"radio"}`, agents.ErrPayload, `/payload/channel: "radio", want public, team or private`},
+		{"Speak", "a", `{"channel":"private"}`, agents.ErrPayload, `/payload/target_id: missing`},
+		{"Speak", "a", `{"channel":"private","target_id":"z"}`, agents.ErrUnknownEntity, `/payload/target_id: "z": no such entity`},
+		{"Interact", "a", `{"target":"z"}`, agents.ErrUnknownEntity, `/payload/target: "z"`},
+		{"EntityCreated", "", `{"entity_id":""}`, agents.ErrPayload, `/payload/entity_id: an id has`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":[]}`, agents.ErrPayload, `an entity is an object`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"position":"here"}}`, agents.ErrPayload, `/payload/entity_data/position: want an array`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"x":"` + long + `"}}`, agents.ErrLimit, `entity "d": more than 65536 bytes`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"x":` + deep + `}}`, agents.ErrLimit, `entity "d": deeper than 64 levels`},
+		{"EntityUpdated", "", `{"entity_id":"a","fields":{"x":"` + long + `"}}`, agents.ErrLimit, `more than 65536 bytes`},
+		{"EntityUpdated", "", `{"entity_id":"a","fields":[]}`, agents.ErrPayload, `/payload/fields: array, want an object`},
+		{"EntityUpdated", "", `{"entity_id":"a","remove":[1]}`, agents.ErrPayload, `/payload/remove: integer, want names`},
+		{"EntityRemoved", "", `{"entity_id":"z"}`, agents.ErrUnknownEntity, `/payload/entity_id: "z"`},
+		{"RelationshipAdded", "", `{"from":"a","to":"z"}`, agents.ErrUnknownEntity, `/payload/to: "z"`},
+		{"RelationshipAdded", "", `{"from":"a","to":"b","strength":"much"}`, agents.ErrPayload, `/payload/strength: string, want a number`},
+		{"Swap", "a", `{"with":"c"}`, agents.ErrRefused, `effect "Swap": both need a position`},
+	} {
+		err := newWorld(t, smallWorld).Check(effect(t, 1, tt.kind, tt.source, tt.payload))
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %.60s: %v, want %v: %s", tt.kind, tt.payload, err, tt.is, tt.want)
+		}
+		if _, ok := errors.AsType[*agents.EffectError](err); !ok {
+			t.Errorf("%v is no EffectError", err)
+		}
+	}
+}
+
+// TestHandlerIsChecked shows that what a handler returns is believed no more
+// than what comes from outside.
+func TestHandlerIsChecked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change agents.Change
+		is     error
+	}{
+		"no value":          {agents.SetField("a", "f", signal.Value{0xc1}), agents.ErrPayload},
+		"no entity":         {agents.SetField("z", "f", parse(t, "1")), agents.ErrUnknownEntity},
+		"no object":         {agents.PutEntity("z", parse(t, "1")), agents.ErrPayload},
+		"no id":             {agents.PutEntity("", parse(t, "{}")), agents.ErrPayload},
+		"nowhere":           {agents.Place("a", agents.Point{X: 1e13}), agents.ErrPayload},
+		"to no entity":      {agents.Relate("a", agents.Relation{To: "z"}), agents.ErrUnknownEntity},
+		"a name too long":   {agents.RemoveField("a", strings.Repeat("x", 300)), agents.ErrLimit},
+		"removed to relate": {agents.Relate("gone", agents.Relation{To: "a"}), agents.ErrUnknownEntity},
+	} {
+		h := agents.Handler{Kind: "Do", Plan: func(agents.Reader, agents.Effect) ([]agents.Change, error) {
+			return []agents.Change{agents.RemoveEntity("b"), tt.change}, nil
+		}}
+		w, err := agents.ParseWorld(parse(t, smallWorld), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Apply(effect(t, 1, "Do", "a", `{}`)); !errors.Is(err, tt.is) {
+			t.Errorf("%s: err = %v, want %v", name, err, tt.is)
+		}
+		if _, ok := w.Entity("b"); !ok {
+			t.Errorf("%s: half of it was applied", name)
+		}
+	}
+	many := agents.Handler{Kind: "Do", Plan: func(agents.Reader, agents.Effect) ([]agents.Change, error) {
+		return make([]agents.Change, agents.MaxChanges+1), nil
+	}}
+	w, err := agents.NewWorld(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Check(effect(t, 1, "Do", "a", `{}`)); !errors.Is(err, agents.ErrLimit) {
+		t.Errorf("err = %v, want ErrLimit", err)
+	}
+}
+
+// TestNewWorld shows which handlers are refused.
+func TestNewWorld(t *testing.T) {
+	plan := func(agents.Reader, agents.Effect) ([]agents.Change, error) { return nil, nil }
+	for _, list := range [][]agents.Handler{
+		{{Kind: "x"}}, {{Plan: plan}}, {{Kind: "Move", Plan: plan}}, {{Kind: "x", Plan: plan}, {Kind: "x", Plan: plan}},
+	} {
+		if _, err := agents.NewWorld(list...); err == nil {
+			t.Errorf("%v is taken", list)
+		}
+	}
+}
+
+// TestParseWorld shows how a world that is none is told.
+func TestParseWorld(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{`[]`, "agents: world: want an object"},
+		{`{"entity":{}}`, "agents: world: /entity: unknown member"},
+		{`{"entities":[]}`, "agents: world: /entities: want an object"},
+		{`{"entities":{"a/b":1}}`, "agents: world: /entities/a~1b: an entity is an object"},
+		{`{"spatial_index":{"a":[1]}}`, "agents: world: /spatial_index/a: want an array of two or three numbers"},
+		{`{"relationships":{"a":"b"}}`, "agents: world: /relationships/a: want an array"},
+		{`{"relationships":{"a":[{}]}}`, "agents: world: /relationships/a: an id has 1 to 256 bytes"},
+		{`{"typed_relationships":[{"to":"b"}]}`, "agents: world: /typed_relationships: element 0: an id has 1 to 256 bytes"},
+		{`{"metadata":{"last_effect_seq":-1}}`, "agents: world: /metadata/last_effect_seq: want a sequence number"},
+	} {
+		if _, err := agents.ParseWorld(parse(t, tt.text)); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", tt.text, err, tt.want)
+		}
+	}
+	w := newWorld(t, `{"relationships":{"a":["b","c"]},"typed_relationships":[{"from_entity":"a","to_entity":"b","relationship_type":"friend","strength":1},["a","b","foe"]]}`)
+	if got, want := canonical(w.Value()), `"relationships":{"a":["c",{"strength":1.0,"to":"b","type":"friend"},{"to":"b","type":"foe"}]}`; !strings.Contains(got, want) {
+		t.Errorf("%s has no %s", got, want)
+	}
+}
+
+// TestSpatial compares the index with a scan of everything, through moves and
+// removals, for circles and cones, in the order of ids.
+func TestSpatial(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := agents.Handler{Kind: "Put", Plan: func(_ agents.Reader, e agents.Effect) ([]agents.Change, error) {
+			if v, ok := e.Payload.Get("at"); ok {
+				at, err := agents.ParsePoint(v)
+				return []agents.Change{agents.Place(e.SourceID, at)}, err
+			}
+			return []agents.Change{agents.Unplace(e.SourceID)}, nil
+		}}
+		w, err := agents.NewWorld(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := rapid.OneOf(rapid.Float64Range(-10, 10), rapid.Map(rapid.IntRange(-5, 5), func(i int) float64 { return float64(i) }), rapid.Float64Range(-1e12, 1e12))
+		point := rapid.Custom(func(t *rapid.T) agents.Point {
+			return agents.Point{X: number.Draw(t, "x"), Y: number.Draw(t, "y"), Z: number.Draw(t, "z")}
+		})
+		model := map[string]agents.Point{}
+		for i := range rapid.IntRange(1, 300).Draw(t, "steps") {
+			id := fmt.Sprint(rapid.IntRange(0, 90).Draw(t, "id"))
+			payload := `{}`
+			if rapid.IntRange(0, 4).Draw(t, "unplace") > 0 {
+				model[id] = point.Draw(t, "at")
+				payload = fmt.Sprintf(`{"at":%v}`, model[id].Value())
+			} else {
+				delete(model, id)
+			}
+			if _, err := w.Apply(effect(t, uint64(i+1), "Put", id, payload)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cone := agents.Cone{
+			At: point.Draw(t, "eye"), Facing: point.Draw(t, "facing"),
+			Angle: rapid.Float64Range(0, 400).Draw(t, "angle"), Range: rapid.OneOf(rapid.Float64Range(0, 20), rapid.Float64Range(0, 1e13)).Draw(t, "range"),
+		}
+		var near, inside []string
+		for id, at := range model {
+			if cone.At.Distance(at) <= cone.Range {
+				near = append(near, id)
+			}
+			if cone.Holds(at) {
+				inside = append(inside, id)
+			}
+		}
+		slices.Sort(near)
+		slices.Sort(inside)
+		if diff := cmp.Diff(near, w.Within(cone.At, cone.Range)); diff != "" {
+			t.Fatalf("within: (-want +got)\n%s", diff)
+		}
+		if diff := cmp.Diff(inside, w.InCone(cone)); diff != "" {
+			t.Fatalf("in the cone: (-want +got)\n%s", diff)
+		}
+	})
+}
+
+// TestCone shows where the edges of a cone are.
+func TestCone(t *testing.T) {
+	for _, tt := range []struct {
+		angle float64
+		at    agents.Point
+		want  bool
+	}{
+		{90, agents.Point{X: 1, Y: 1}, true},
+		{90, agents.Point{X: 1, Y: -1}, true},
+		{90, agents.Point{X: 1, Y: 1.001}, false},
+		{90, agents.Point{X: 7, Z: 7}, true},
+		{180, agents.Point{Y: 3}, true},
+		{180, agents.Point{X: -0.001, Y: 3}, false},
+		{0, agents.Point{X: 10}, true},
+		{0, agents.Point{X: 10.001}, false},
+		{0, agents.Point{X: 5, Y: 0.001}, false},
+		{360, agents.Point{X: -1}, true},
+		{270, agents.Point{X: -1, Y: 1}, true},
+		{270, agents.Point{X: -1, Y: 0.9}, false},
+		{10, agents.Point{}, true},
+	} {
+		c := agents.Cone{Facing: agents.Point{X: 2}, Angle: tt.angle, Range: 10}
+		if got := c.Holds(tt.at); got != tt.want {
+			t.Errorf("%g degrees, %v: %v, want %v", tt.angle, tt.at, got, tt.want)
+		}
+	}
+}
