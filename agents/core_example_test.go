@@ -1,0 +1,99 @@
+package agents_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// The live side keeps what the core decides, folds it, and hands out what comes
+// of it. Here the log is a slice, and a second core folds it.
+func ExampleCore() {
+	value := func(json string) signal.Value {
+		v, err := signal.ParseValue([]byte(json))
+		if err != nil {
+			panic(err)
+		}
+		return v
+	}
+	var log []agents.Record
+	core, err := agents.NewCore(agents.Options{World: "village"})
+	if err != nil {
+		panic(err)
+	}
+	keep := func(records []agents.Record, err error) {
+		if err != nil {
+			panic(err)
+		}
+		for _, r := range records {
+			log = append(log, r)
+			out := core.Apply(time.Second, r)
+			for _, c := range out.Cancellations {
+				fmt.Println("stop", c.ReqID, c.Reason)
+			}
+			for _, d := range out.Deliveries {
+				fmt.Println("tell", d.Agent, d.Delta.ViewSeq, agents.PatchValue(d.Delta.Patches))
+			}
+		}
+	}
+	keep(core.Begin(value(`{"entities":{"ada":{},"bob":{}},"spatial_index":{"ada":[0,0],"bob":[2,0]}}`)))
+	keep(core.Register(agents.Registration{AgentID: "ada", Policy: value(`{"distance_limit":10,"include_spatial_index":false}`)}))
+	keep(core.Register(agents.Registration{AgentID: "bob", Policy: value(`{"policy":"self","include_spatial_index":false}`)}))
+
+	_, records, err := core.Issue(time.Second, agents.TokenRequest{AgentID: "ada", ReqID: "answer-1", Current: true})
+	keep(records, err)
+	intent := agents.Intent{Kind: "Interact", Payload: value(`{"target_id":"ada"}`), ReqID: "wave", AgentID: "bob"}
+	for range 2 {
+		outcome, records := core.Submit(time.Second, intent)
+		fmt.Println(outcome.Status, outcome.GlobalSeq)
+		keep(records, nil)
+	}
+
+	replayed, err := agents.NewCore(agents.Options{World: "village"})
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range log {
+		replayed.Apply(time.Second, r)
+	}
+	fmt.Println(string(replayed.AppendState(nil)) == string(core.AppendState(nil)))
+	// Output:
+	// tell ada 0 [{"op":"replace","path":"/visible_entities","value":{"ada":{},"bob":{}}},{"op":"replace","path":"/visible_relationships","value":{}}]
+	// tell bob 0 [{"op":"replace","path":"/visible_entities","value":{"bob":{}}},{"op":"replace","path":"/visible_relationships","value":{}}]
+	// accepted 1
+	// stop answer-1 stale_due_to_seq_gap_1_threshold_0
+	// tell ada 1 [{"op":"add","path":"/visible_relationships/ada","value":["bob"]},{"op":"add","path":"/visible_relationships/bob","value":["ada"]}]
+	// tell bob 1 []
+	// duplicate 1
+	// true
+}
+
+// BenchmarkCore decides and folds one Speak in worlds of more and more agents,
+// of which ten are near: what it costs goes by those.
+func BenchmarkCore(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := newRun(b)
+			r.must(r.core.Configure(parse(b, `{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,"staleness_threshold":1000000000}`)))
+			for i := range n {
+				id := fmt.Sprint("a", i)
+				r.draft(agents.Draft{Kind: "EntityCreated", Payload: parse(b, fmt.Sprintf(`{"entity_id":%q,"position":[%d,%d]}`, id, i/10*100, i%10))})
+				r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(b, `{"distance_limit":20}`)}))
+			}
+			i := 0
+			for b.Loop() {
+				i++
+				o, records := r.core.Submit(r.now, speak("a3", fmt.Sprint(i), 0))
+				if !o.OK() {
+					b.Fatal(o.Err())
+				}
+				for _, record := range records {
+					r.core.Apply(r.now, record)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,686 @@
+package agents_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+var options = agents.Options{World: "w", Handlers: handlers, Customs: customs}
+
+// kept is a record with the session time at which it was kept.
+type kept struct {
+	at     time.Duration
+	record agents.Record
+}
+
+// run is a core with all that came out of it.
+type run struct {
+	t        rapid.TB
+	core     *agents.Core
+	now      time.Duration
+	log      []kept
+	views    map[string]signal.Value // as a client has them, from deltas alone
+	arrived  map[string]agents.Delivery
+	gone     []agents.Cancellation
+	effects  int
+	accepted map[[2]string]uint64
+}
+
+func newRun(t rapid.TB) *run {
+	t.Helper()
+	c, err := agents.NewCore(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &run{
+		t: t, core: c, views: map[string]signal.Value{}, arrived: map[string]agents.Delivery{},
+		accepted: map[[2]string]uint64{},
+	}
+}
+
+// keep folds what was decided; a decided record is never ignored.
+func (r *run) keep(records []agents.Record) {
+	r.t.Helper()
+	for _, record := range records {
+		if v, rest, err := signal.CheckValue(record.Value); err != nil || len(rest) > 0 || v.Kind() != signal.KindObject {
+			r.t.Fatalf("record %s is no object: %v", record.Word, err)
+		}
+		out := r.core.Apply(r.now, record)
+		if out.Err != nil {
+			r.t.Fatalf("%s %v: %v", record.Word, record.Value, out.Err)
+		}
+		r.log = append(r.log, kept{r.now, record})
+		r.take(out)
+	}
+}
+
+func (r *run) take(out agents.Applied) {
+	r.t.Helper()
+	r.gone = append(r.gone, out.Cancellations...)
+	if out.Effect != nil {
+		r.effects++
+	}
+	for _, d := range out.Deliveries {
+		last := r.arrived[d.Agent]
+		if d.Number == 1 { // it is new, or came again
+			last = agents.Delivery{}
+		}
+		if d.At < last.At || d.Number != last.Number+1 {
+			r.t.Fatalf("delivery %d at %v after %d at %v", d.Number, d.At, last.Number, last.At)
+		}
+		r.arrived[d.Agent] = d
+		view, ok := r.views[d.Agent]
+		if !ok {
+			view = parse(r.t, `{"visible_entities":{},"visible_relationships":{}}`)
+		}
+		view, err := agents.ApplyPatch(view, d.Delta.Patches)
+		if err != nil {
+			r.t.Fatalf("delta for %q: %v", d.Agent, err)
+		}
+		r.views[d.Agent] = view
+		entities, _ := view.Get("visible_entities")
+		relations, _ := view.Get("visible_relationships")
+		if got := (agents.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest {
+			r.t.Fatalf("the view of %q has the digest %s, its delta says %s", d.Agent, got, d.Delta.ContextDigest)
+		}
+	}
+}
+
+// must takes the records of a decision that cannot fail.
+func (r *run) must(records []agents.Record, err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.keep(records)
+}
+
+func (r *run) advance(d time.Duration) {
+	r.now += d
+	r.take(r.core.Advance(r.now))
+}
+
+func (r *run) submit(in agents.Intent) agents.Outcome {
+	r.t.Helper()
+	o, records := r.core.Submit(r.now, in)
+	r.keep(records)
+	return o
+}
+
+func (r *run) draft(d agents.Draft) {
+	r.t.Helper()
+	o, records := r.core.Broadcast(r.now, d)
+	if o.Err() != nil {
+		r.t.Fatal(o.Err())
+	}
+	r.keep(records)
+}
+
+var coreConfigs = []string{
+	`{}`,
+	`{"quota_intents_per_minute":3,"cooldowns":{"Speak":1000,"Move":0},"debounce_ms":50}`,
+	`{"authority":"sim","tick_effects":true,"cooldowns":"off","quota_intents_per_minute":-1,"staleness_threshold":1}`,
+	`{"authority":"manual","cooldowns":"off","quota_tokens_per_minute":20,"latency_model":{"model":"jitter","ms":20,"spread_ms":100,"seed":7}}`,
+	`{"interrupt":"only_conflict","debounce_ms":200,"cooldowns":"off","rules":{"min_separation":1},"latency_model":{"model":"distance"}}`,
+}
+
+func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
+	e := drawEffect(t, 1)
+	in := agents.Intent{
+		Kind:    rapid.SampledFrom([]string{"Speak", "Move", "Interact", "Custom", "Swap", "Nonsense"}).Draw(t, "kind"),
+		Payload: e.Payload,
+		ReqID:   fmt.Sprint("r", rapid.IntRange(0, 12).Draw(t, "req")),
+		AgentID: rapid.SampledFrom(ids[:5]).Draw(t, "agent"),
+		// Most know nearly everything.
+		ContextSeq: c.Seq() - min(c.Seq(), uint64(rapid.IntRange(0, 2).Draw(t, "behind"))),
+		Priority:   rapid.IntRange(-1, 1).Draw(t, "priority"),
+	}
+	if in.Kind == "Move" || in.Kind == "Speak" || in.Kind == "Interact" {
+		in.Payload = value(t, map[string]any{
+			"to": []int{rapid.IntRange(-4, 4).Draw(t, "x"), 0}, "text": rapid.SampledFrom([]string{"hi", ""}).Draw(t, "text"),
+			"target_id": rapid.SampledFrom(ids).Draw(t, "target"),
+		})
+	}
+	return in
+}
+
+// TestCore is the law of the core. Whatever is asked of it: deciding changes
+// nothing; what is decided is folded without complaint; whoever folds the same
+// records at the same times has the same bytes, however time is cut in between and
+// wherever the state is taken up again; deltas in order give the view whose digest
+// they carry; a request makes one effect at most; and the order of arrival in a
+// quantum makes no difference.
+func TestCore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRun(t)
+		r.must(r.core.Configure(parse(t, rapid.SampledFrom(coreConfigs).Draw(t, "config"))))
+		for range rapid.IntRange(0, 12).Draw(t, "before") {
+			e := drawEffect(t, 1)
+			_, records := r.core.Broadcast(0, agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
+			r.keep(records)
+		}
+		for _, id := range ids[:4] {
+			r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, rapid.SampledFrom(lenses).Draw(t, "lens"))}))
+		}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			before := r.core.AppendState(nil)
+			var records []agents.Record
+			switch rapid.IntRange(0, 10).Draw(t, "step") {
+			case 0, 1:
+				in := drawIntent(t, r.core)
+				o, rs := r.core.Submit(r.now, in)
+				r.judge(in, o)
+				records = rs
+			case 2:
+				e := drawEffect(t, 1)
+				_, records = r.core.Broadcast(r.now, agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
+			case 3, 4:
+				records = r.quantum(t)
+			case 5:
+				intents := []agents.Intent{drawIntent(t, r.core), drawIntent(t, r.core)}
+				d := r.core.DecideBatch(r.now, intents)
+				if len(d.Records) > 0 {
+					for i, o := range d.Outcomes {
+						if !o.OK() {
+							t.Fatalf("intent %d of a batch that is kept: %v", i, o.Err())
+						}
+						r.judge(intents[i], o)
+					}
+				}
+				records = d.Records
+			case 6:
+				req := agents.TokenRequest{
+					AgentID: rapid.SampledFrom(ids[:4]).Draw(t, "agent"), ReqID: fmt.Sprint("r", rapid.IntRange(0, 12).Draw(t, "req")),
+					Current: true, Deadline: time.Duration(rapid.IntRange(0, 300).Draw(t, "deadline")) * time.Millisecond,
+				}
+				if rapid.Bool().Draw(t, "reads") {
+					req.Reads = []string{"/entities/" + rapid.SampledFrom(ids).Draw(t, "read")}
+				}
+				_, records, _ = r.core.Issue(r.now, req)
+			case 7:
+				if rapid.Bool().Draw(t, "user") {
+					records, _ = r.core.Cancel(rapid.SampledFrom(ids[:4]).Draw(t, "agent"), fmt.Sprint("r", rapid.IntRange(0, 12).Draw(t, "req")), "")
+				} else {
+					records = r.core.Expire(r.now)
+				}
+			case 8:
+				id := rapid.SampledFrom(ids[:4]).Draw(t, "agent")
+				switch rapid.IntRange(0, 5).Draw(t, "change") {
+				case 0:
+					records, _ = r.core.Leave(id)
+				case 1:
+					records, _ = r.core.Configure(parse(t, rapid.SampledFrom(coreConfigs).Draw(t, "config")))
+				case 2:
+					records, _ = r.core.Generated(id, "r0", parse(t, `{"text":"hi"}`))
+				default:
+					records, _ = r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, rapid.SampledFrom(lenses).Draw(t, "lens"))})
+				}
+			default:
+				r.now += time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond
+			}
+			if !bytes.Equal(before, r.core.AppendState(nil)) {
+				t.Fatal("deciding changed the state")
+			}
+			r.keep(records)
+			restored, err := agents.RestoreCore(r.core.AppendState(nil), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rapid.IntRange(0, 4).Draw(t, "restart") == 0 {
+				r.core = restored
+			}
+		}
+		r.take(r.core.Advance(r.now))
+		r.replay(t)
+	})
+}
+
+// judge notes what an intent came to: one effect for one request, for ever.
+func (r *run) judge(in agents.Intent, o agents.Outcome) {
+	key := [2]string{in.AgentID, in.ReqID}
+	if seq, ok := r.accepted[key]; ok && (o.Status != agents.Duplicate || o.GlobalSeq != seq) {
+		r.t.Fatalf("%q, which became effect %d, is answered %v %d", key, seq, o.Status, o.GlobalSeq)
+	}
+	if o.OK() {
+		r.accepted[key] = o.GlobalSeq
+	}
+}
+
+// quantum decides a quantum in two orders of arrival.
+func (r *run) quantum(t *rapid.T) []agents.Record {
+	var subs []agents.Submission
+	for range rapid.IntRange(1, 6).Draw(t, "asked") {
+		s := agents.Submission{Timed: rapid.Bool().Draw(t, "timed"), SimTime: float64(rapid.IntRange(0, 3).Draw(t, "sim time"))}
+		if rapid.IntRange(0, 3).Draw(t, "draft") == 0 {
+			e := drawEffect(t, 1)
+			s.Draft = &agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID}
+		} else {
+			in := drawIntent(t, r.core)
+			s.Intent = &in
+		}
+		subs = append(subs, s)
+	}
+	q := agents.Quantum{By: agents.CloseTick, SimTime: Seconds(r.now), Timed: true}
+	d := r.core.Decide(r.now, q, subs)
+	places := rapid.Permutation([]int{0, 1, 2, 3, 4, 5}[:len(subs)]).Draw(t, "arrival")
+	other := make([]agents.Submission, len(subs))
+	for i, p := range places {
+		other[i] = subs[p]
+	}
+	d2 := r.core.Decide(r.now, q, other)
+	if diff := cmp.Diff(d.Records, d2.Records); diff != "" {
+		t.Fatalf("another order of arrival (-one +other)\n%s", diff)
+	}
+	for _, status := range []agents.Status{agents.Rejected, agents.Accepted, agents.Duplicate} { // as they were decided
+		for i := range subs {
+			if subs[i].Intent != nil && d.Outcomes[i].Status == status {
+				r.judge(*subs[i].Intent, d.Outcomes[i])
+			}
+		}
+	}
+	return d.Records
+}
+
+func Seconds(d time.Duration) float64 { return agents.Seconds(d) }
+
+// replay folds the log anew, with time cut in other ways and a restart.
+func (r *run) replay(t *rapid.T) {
+	c, err := agents.NewCore(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restart := rapid.IntRange(0, len(r.log)).Draw(t, "restart at")
+	var gone []agents.Cancellation
+	for i, k := range r.log {
+		for range rapid.IntRange(0, 2).Draw(t, "cuts") {
+			if span := k.at - c.Now(); span > 0 {
+				gone = append(gone, c.Advance(c.Now()+time.Duration(rapid.Int64Range(0, int64(span)).Draw(t, "cut"))).Cancellations...)
+			}
+		}
+		out := c.Apply(k.at, k.record)
+		if out.Err != nil {
+			t.Fatalf("replay of %s: %v", k.record.Word, out.Err)
+		}
+		gone = append(gone, out.Cancellations...)
+		if i == restart {
+			if c, err = agents.RestoreCore(c.AppendState(nil), options); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	gone = append(gone, c.Advance(r.now).Cancellations...)
+	if !bytes.Equal(c.AppendState(nil), r.core.AppendState(nil)) {
+		t.Fatalf("the replay's state differs\n got %x\nwant %x", c.AppendState(nil), r.core.AppendState(nil))
+	}
+	if diff := cmp.Diff(r.gone, gone); diff != "" {
+		t.Fatalf("cancellations (-live +replay)\n%s", diff)
+	}
+	in := drawIntent(t, r.core)
+	o1, rs1 := r.core.Submit(r.now, in)
+	o2, rs2 := c.Submit(r.now, in)
+	if o1.Status != o2.Status || !cmp.Equal(rs1, rs2) {
+		t.Fatalf("the replay decides %v, the live core %v", o2, o1)
+	}
+}
+
+// meadow is a core with agents a and b that see everything, and c far away.
+func meadow(t testing.TB, config string) *run {
+	r := newRun(t)
+	r.must(r.core.Configure(parse(t, config)))
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"b":{},"c":{}},"spatial_index":{"a":[0,0],"b":[3,0],"c":[900,0]}}`)))
+	for _, id := range []string{"a", "b", "c"} {
+		r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, `{"distance_limit":50}`)}))
+	}
+	return r
+}
+
+func speak(agent, req string, context uint64) agents.Intent {
+	return agents.Intent{Kind: "Speak", Payload: signal.Value("\x81\xa4text\xa2hi"), ReqID: req, AgentID: agent, ContextSeq: context}
+}
+
+func wantCode(t *testing.T, o agents.Outcome, want agents.Code) {
+	t.Helper()
+	if !errors.Is(o.Err(), want) {
+		t.Errorf("got %v %v, want %s", o.Status, o.Err(), want)
+	}
+}
+
+// TestRetry shows that a refusal that may change leaves the req_id free, and a
+// final one does not.
+func TestRetry(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	wantCode(t, r.submit(speak("a", "r", 0)), agents.StaleContext)
+	if o := r.submit(speak("a", "r", 1)); !o.OK() || o.Status != agents.Accepted {
+		t.Fatalf("the second try: %v", o.Err())
+	}
+	bad := speak("a", "bad", 2)
+	bad.Payload = signal.Value("\x80")
+	o := r.submit(bad)
+	wantCode(t, o, agents.Invalid)
+	again := speak("a", "bad", 2)
+	if o := r.submit(again); o.Status != agents.Duplicate {
+		t.Errorf("a request that was refused for good is answered %v", o.Status)
+	}
+	if r.effects != 2 {
+		t.Errorf("%d effects, want 2", r.effects)
+	}
+}
+
+// TestStaleByOwnSight shows that only what an agent can see makes it stale.
+func TestStaleByOwnSight(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	for range 3 {
+		r.draft(agents.Draft{Kind: "Ping", SourceID: "c"})
+	}
+	if o := r.submit(speak("a", "r1", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	wantCode(t, r.submit(speak("c", "r1", 0)), agents.StaleContext)
+}
+
+// TestQuantumIsOneInstant shows that what is asked at the same time makes
+// nobody stale, and that of two who want the same the first in order has it.
+func TestQuantumIsOneInstant(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","rules":{"min_separation":1}}`)
+	move := func(agent string, priority int) *agents.Intent {
+		return &agents.Intent{Kind: "Move", Payload: parse(t, `{"to":[1,1]}`), ReqID: "r", AgentID: agent, Priority: priority}
+	}
+	d := r.core.Decide(0, agents.Quantum{By: agents.CloseFlush}, []agents.Submission{{Intent: move("a", 0)}, {Intent: move("b", 5)}})
+	wantCode(t, d.Outcomes[0], agents.IntentConflict)
+	if !d.Outcomes[1].OK() {
+		t.Error(d.Outcomes[1].Err())
+	}
+	r.keep(d.Records)
+	if _, ok := r.core.Answered("a", "r"); ok {
+		t.Error("a conflict is remembered")
+	}
+}
+
+// TestQuota goes over the edge of the window and of a cooldown.
+func TestQuota(t *testing.T) {
+	r := meadow(t, `{"quota_intents_per_minute":2,"cooldowns":{"Speak":1000},"staleness_threshold":100}`)
+	for i, step := range []struct {
+		at   time.Duration
+		want agents.Code
+	}{
+		{0, ""},
+		{999 * time.Millisecond, agents.CooldownActive},
+		{time.Second, ""},
+		{30 * time.Second, agents.QuotaExceeded},
+		{time.Minute - 1, agents.QuotaExceeded},
+		{time.Minute, ""},
+		{61*time.Second - 1, agents.QuotaExceeded},
+		{61 * time.Second, ""},
+	} {
+		r.advance(step.at - r.now)
+		o := r.submit(speak("a", fmt.Sprint("r", i), 0))
+		if step.want == "" && o.Err() != nil || step.want != "" && !errors.Is(o.Err(), step.want) {
+			t.Errorf("at %v: %v, want %q", step.at, o.Err(), step.want)
+		}
+		if step.want != "" && o.Rejection != nil {
+			if later, _ := r.core.Submit(r.now+o.Rejection.RetryAfter, speak("a", fmt.Sprint("r", i), 0)); !later.OK() {
+				t.Errorf("at %v: not after RetryAfter %v either: %v", step.at, o.Rejection.RetryAfter, later.Err())
+			}
+		}
+	}
+}
+
+// TestBatch shows that a batch is kept as a whole or not at all.
+func TestBatch(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	bad := speak("b", "r2", 0)
+	bad.Payload = signal.Value("\x80")
+	before := r.core.AppendState(nil)
+	d := r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), bad, speak("a", "r1", 0)})
+	wantCode(t, d.Outcomes[0], agents.BatchAborted)
+	wantCode(t, d.Outcomes[1], agents.Invalid)
+	wantCode(t, d.Outcomes[2], agents.BatchAborted)
+	r.keep(d.Records)
+	if !bytes.Equal(before, r.core.AppendState(nil)) {
+		t.Error("a refused batch left something")
+	}
+	d = r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), speak("b", "r2", 0)})
+	r.keep(d.Records)
+	if r.effects != 2 || len(d.Records) != 3 || d.Records[0].Word != agents.WordQuantum {
+		t.Errorf("%d effects, records %v", r.effects, d.Records)
+	}
+}
+
+func (r *run) issue(req string, reads ...string) {
+	r.t.Helper()
+	_, records, err := r.core.Issue(r.now, agents.TokenRequest{AgentID: "a", ReqID: req, Current: true, Reads: reads})
+	r.must(records, err)
+}
+
+func (r *run) cancelled() string {
+	s := ""
+	for _, c := range r.gone {
+		s += fmt.Sprintf("%v %s %s\n", c.At, c.ReqID, c.Reason)
+	}
+	return s
+}
+
+// TestDebounce shows that an interruption that comes too soon is put off to the
+// end of the debounce, by time alone.
+func TestDebounce(t *testing.T) {
+	r := meadow(t, `{"debounce_ms":100}`)
+	r.issue("one")
+	r.advance(10 * time.Millisecond)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	r.issue("two")
+	r.advance(20 * time.Millisecond)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	if next, ok := r.core.Next(); !ok || next != 110*time.Millisecond {
+		t.Errorf("next is %v, want 110ms", next)
+	}
+	r.advance(time.Second)
+	want := "10ms one stale_due_to_seq_gap_1_threshold_0\n110ms two stale_due_to_seq_gap_1_threshold_0\n"
+	if diff := cmp.Diff(want, r.cancelled()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestOnlyConflict shows that what does not conflict neither interrupts a
+// generation nor makes its intent stale.
+func TestOnlyConflict(t *testing.T) {
+	r := meadow(t, `{"interrupt":"only_conflict","debounce_ms":0,"cooldowns":"off"}`)
+	r.issue("one", "/entities/b")
+	r.issue("two", "/entities/a")
+	r.issue("three")
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"}) // writes nothing
+	r.advance(time.Millisecond)
+	r.draft(agents.Draft{Kind: "Speak", SourceID: "b", Payload: parse(t, `{"text":"hi"}`)})
+	want := "1ms one stale_due_to_conflict_seq_gap_2_threshold_0\n1ms three stale_due_to_conflict_seq_gap_2_threshold_0\n"
+	if diff := cmp.Diff(want, r.cancelled()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if o := r.submit(speak("a", "two", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	wantCode(t, r.submit(speak("a", "one", 0)), agents.StaleContext)
+}
+
+// TestLatency shows that what is on its way makes nobody stale, and that news
+// keeps its order.
+func TestLatency(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Configure(parse(t, `{"cooldowns":"off"}`)))
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"near":{},"far":{}},"spatial_index":{"a":[0,0],"near":[1,0],"far":[40,0]}}`)))
+	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"latency_model":{"model":"distance","base_ms":10,"per_unit_ms":1}}`)}))
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "far"})
+	if at := r.arrived["a"].At; at != 50*time.Millisecond {
+		t.Errorf("from far at %v", at)
+	}
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "near"})
+	if at := r.arrived["a"].At; at != 50*time.Millisecond {
+		t.Errorf("from near at %v, before what came first", at)
+	}
+	r.advance(50*time.Millisecond - 1)
+	if o, _ := r.core.Submit(r.now, speak("a", "r", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	o, _ := r.core.Submit(r.now+1, speak("a", "r", 0))
+	wantCode(t, o, agents.StaleContext)
+}
+
+// TestDeadline shows that a generation that is not over in time is answered.
+func TestDeadline(t *testing.T) {
+	r := meadow(t, `{"deadline_ms":200}`)
+	r.issue("one")
+	if next, ok := r.core.Next(); !ok || next != 200*time.Millisecond {
+		t.Errorf("next is %v, %v", next, ok)
+	}
+	r.advance(200*time.Millisecond - 1)
+	if rs := r.core.Expire(r.now); len(rs) > 0 {
+		t.Errorf("too early: %v", rs)
+	}
+	r.advance(1)
+	wantCode(t, r.submit(speak("a", "one", 0)), agents.Timeout)
+	if o, ok := r.core.Answered("a", "one"); !ok || !errors.Is(o.Err(), agents.Timeout) {
+		t.Errorf("%v %v", o, ok)
+	}
+	if rs := r.core.Expire(r.now); len(rs) > 0 {
+		t.Errorf("twice: %v", rs)
+	}
+	if _, ok := r.core.Next(); ok {
+		t.Error("something is still due")
+	}
+}
+
+// TestIntake shows turns, weights, urgency, and what happens without room.
+func TestIntake(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Configure(parse(t, `{"cooldowns":"off","max_queue_depth":3,"classes":{"shed":{"backpressure_policy":"shed_oldest"},"heavy":{"weight":2}}}`)))
+	for id, class := range map[string]string{"a": "heavy", "b": "", "c": "shed"} {
+		r.must(r.core.Register(agents.Registration{AgentID: id, Class: class}))
+	}
+	var intake agents.Intake
+	offer := func(agent, req string, priority int) agents.Offered {
+		in := speak(agent, req, 0)
+		in.Priority = priority
+		return intake.Offer(r.core, 0, agents.Submission{Intent: &in})
+	}
+	for _, agent := range []string{"b", "a", "c"} {
+		for i, priority := range []int{0, 20, 10} {
+			offer(agent, fmt.Sprint(agent, i), priority)
+		}
+	}
+	if o := offer("b", "b0", 0); !o.Joined {
+		t.Errorf("the same request again: %+v", o)
+	}
+	o := offer("b", "b3", 0)
+	wantCode(t, o.Outcome, agents.QueueFull)
+	if o := offer("c", "c3", 0); o.Shed == nil || o.Shed.Intent.ReqID != "c0" || o.Refusal.Recovery != agents.ShedOldest {
+		t.Errorf("shed: %+v", o)
+	}
+	var got []string
+	for range 3 {
+		for _, w := range intake.Take(r.core, 4, math.Inf(1)) {
+			got = append(got, w.Intent.ReqID)
+		}
+		got = append(got, "|")
+	}
+	if want := []string{"a1", "a2", "b1", "c1", "|", "a0", "b2", "c2", "b0", "|", "c3", "|"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if intake.Len() != 0 {
+		t.Errorf("%d left", intake.Len())
+	}
+}
+
+// TestBreakerForgets shows where a breaker differs from the document's sketch.
+func TestBreakerForgets(t *testing.T) {
+	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 2, Recovery: time.Second}}
+	for i, step := range []struct {
+		at        time.Duration
+		ok, asked bool
+		want      agents.BreakerState
+	}{
+		{0, false, true, agents.BreakerClosed},
+		{1, true, true, agents.BreakerClosed},
+		{2, false, true, agents.BreakerClosed},
+		{3, false, true, agents.BreakerIsOpen},
+		{3 + time.Second, true, false, agents.BreakerIsOpen},
+		{4 + time.Second, false, true, agents.BreakerIsOpen},
+		{5 + 2*time.Second, true, true, agents.BreakerClosed},
+	} {
+		asked := b.Allow(step.at)
+		if asked {
+			b.Done(step.at, step.ok)
+		}
+		if asked != step.asked || b.State() != step.want {
+			t.Errorf("step %d: asked %v, %s", i, asked, b.State())
+		}
+	}
+}
+
+// FuzzRestoreCore shows that no bytes hurt, and that what is taken is written
+// again as it was.
+func FuzzRestoreCore(f *testing.F) {
+	r := meadow(f, coreConfigs[4])
+	r.issue("one", "/entities/b")
+	r.draft(agents.Draft{Kind: "Speak", SourceID: "b", Payload: parse(f, `{"text":"hi"}`)})
+	r.submit(speak("a", "two", 1))
+	whole := r.core.AppendState(nil)
+	f.Add(whole)
+	for n := range whole {
+		if _, err := agents.RestoreCore(whole[:n], options); !errors.Is(err, agents.ErrState) {
+			f.Errorf("%d of %d bytes: err = %v, want ErrState", n, len(whole), err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := agents.RestoreCore(b, options)
+		if err != nil {
+			if !errors.Is(err, agents.ErrState) && !errors.Is(err, agents.ErrStateVersion) {
+				t.Fatalf("err = %v", err)
+			}
+			return
+		}
+		if !bytes.Equal(c.AppendState(nil), b) {
+			t.Fatal("written otherwise than read")
+		}
+		c.Advance(c.Now() + time.Hour)
+		c.Expire(c.Now())
+		c.Submit(c.Now(), speak("a", "three", 1))
+	})
+}
+
+// FuzzApply shows that folding is total: any record at all leaves a state that
+// can be taken up again.
+func FuzzApply(f *testing.F) {
+	words := []string{
+		agents.WordConfig, agents.WordWorld, agents.WordAgent, agents.WordLeft, agents.WordEffect, agents.WordOutcome,
+		agents.WordQuantum, agents.WordToken, agents.WordCancel, agents.WordGenerated, "other",
+	}
+	r := meadow(f, `{}`)
+	r.issue("one")
+	r.draft(agents.Draft{Kind: "Move", SourceID: "b", Payload: parse(f, `{"to":[1,2]}`)})
+	r.submit(speak("a", "two", 1))
+	for _, k := range r.log {
+		f.Add(uint8(slices.Index(words, k.record.Word)), []byte(k.record.Value))
+	}
+	f.Fuzz(func(t *testing.T, word uint8, b []byte) {
+		v, rest, err := signal.CheckValue(b)
+		if err != nil || len(rest) > 0 {
+			return
+		}
+		r := meadow(t, `{}`)
+		r.issue("one")
+		r.core.Apply(time.Second, agents.Record{Word: words[int(word)%len(words)], Value: v})
+		if _, err := agents.RestoreCore(r.core.AppendState(nil), options); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

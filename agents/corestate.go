@@ -1,0 +1,376 @@
+package agents
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+// coreVersion is the first element of a core's state. It changes with its
+// format, and with every change of rules after which old bytes would go on differently.
+const coreVersion = 1
+
+// AppendState appends the whole state of c to dst: canonical bytes, equal for
+// equal histories however time was cut. They are one msgpack array:
+//
+//	[version, world's name, now, configuration, world, sim time, quanta, agents, answers]
+//
+//	configuration  as recorded
+//	world          bytes of [World.AppendState]
+//	agents         [[value, observer, latest, delivered, deliveries, interrupted, arrivals,
+//	               uses, cooldowns, tokens]…] in the order of ids
+//	value          as registered
+//	observer       bytes of [Observer.AppendState]
+//	interrupted    time of the last interruption, or nil
+//	arrivals       [[at, seq, own, visible, [class…], [path…]]…]
+//	uses           [[at, intents, tokens]…]
+//	cooldowns      [[kind, at]…] in the order of kinds
+//	tokens         [[req_id, context_seq, context_digest, [path…], [class…], issued,
+//	               deadline, budget, conflict]…] in the order of req_ids
+//	answers        [[agent, [[req_id, seq, code, reason]…]]…] in order
+func (c *Core) AppendState(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 9)
+	dst = msgp.AppendInt(dst, coreVersion)
+	dst = msgp.AppendString(dst, c.options.World)
+	dst = msgp.AppendInt64(dst, int64(c.now))
+	dst = append(dst, c.written...)
+	dst = msgp.AppendBytes(dst, c.world.AppendState(nil))
+	dst = msgp.AppendFloat64(dst, c.simTime)
+	dst = msgp.AppendUint64(dst, c.quanta)
+	dst = msgp.AppendArrayHeader(dst, uint32(len(c.agents)))
+	for id := range c.Agents() {
+		dst = c.agents[id].append(dst, c.now)
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(c.answers)))
+	for _, agent := range slices.Sorted(maps.Keys(c.answers)) {
+		dst = msgp.AppendArrayHeader(dst, 2)
+		dst = msgp.AppendString(dst, agent)
+		answers := c.answers[agent]
+		dst = msgp.AppendArrayHeader(dst, uint32(len(answers)))
+		for _, id := range slices.Sorted(maps.Keys(answers)) {
+			dst = msgp.AppendArrayHeader(dst, 4)
+			dst = msgp.AppendString(dst, id)
+			dst = msgp.AppendUint64(dst, answers[id].seq)
+			dst = msgp.AppendString(dst, string(answers[id].code))
+			dst = msgp.AppendString(dst, answers[id].reason)
+		}
+	}
+	return dst
+}
+
+func (a *agentState) append(dst []byte, now time.Duration) []byte {
+	dst = msgp.AppendArrayHeader(dst, 10)
+	dst = append(dst, a.value...)
+	dst = msgp.AppendBytes(dst, a.observer.AppendState(nil))
+	dst = msgp.AppendUint64(dst, a.latest)
+	dst = msgp.AppendInt64(dst, int64(a.delivered))
+	dst = msgp.AppendUint64(dst, a.deliveries)
+	if a.ever {
+		dst = msgp.AppendInt64(dst, int64(a.interrupted))
+	} else {
+		dst = msgp.AppendNil(dst)
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(a.arrivals)))
+	for _, n := range a.arrivals {
+		dst = msgp.AppendArrayHeader(dst, 6)
+		dst = msgp.AppendInt64(dst, int64(n.at))
+		dst = msgp.AppendUint64(dst, n.seq)
+		dst = msgp.AppendBool(dst, n.own)
+		dst = msgp.AppendBool(dst, n.visible)
+		dst = appendNames(dst, n.classes)
+		dst = appendNames(dst, n.writes)
+	}
+	// What counts no longer is no part of the state, whether it was cleared away or not.
+	uses := a.quota.uses
+	for len(uses) > 0 && now-uses[0].at >= window {
+		uses = uses[1:]
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(uses)))
+	for _, u := range uses {
+		dst = msgp.AppendArrayHeader(dst, 3)
+		dst = msgp.AppendInt64(dst, int64(u.at))
+		dst = msgp.AppendInt64(dst, u.intents)
+		dst = msgp.AppendInt64(dst, u.tokens)
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(a.quota.last)))
+	for _, kind := range slices.Sorted(maps.Keys(a.quota.last)) {
+		dst = msgp.AppendArrayHeader(dst, 2)
+		dst = msgp.AppendString(dst, kind)
+		dst = msgp.AppendInt64(dst, int64(a.quota.last[kind]))
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(a.tokens)))
+	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+		t := a.tokens[id]
+		dst = msgp.AppendArrayHeader(dst, 9)
+		dst = msgp.AppendString(dst, id)
+		dst = msgp.AppendUint64(dst, t.ContextSeq)
+		dst = msgp.AppendString(dst, t.ContextDigest)
+		dst = appendNames(dst, t.Reads)
+		dst = appendNames(dst, t.Classes)
+		dst = msgp.AppendInt64(dst, int64(t.Issued))
+		dst = msgp.AppendInt64(dst, int64(t.Deadline))
+		dst = msgp.AppendInt64(dst, t.Budget)
+		dst = msgp.AppendBool(dst, t.Conflict)
+	}
+	return dst
+}
+
+func appendNames(dst []byte, names []string) []byte {
+	dst = msgp.AppendArrayHeader(dst, uint32(len(names)))
+	for _, name := range names {
+		dst = msgp.AppendString(dst, name)
+	}
+	return dst
+}
+
+// RestoreCore returns the core whose state [Core.AppendState] wrote, with the
+// same options. It believes nothing of b: what no core could have written is
+// refused with [ErrState], what was written under other rules with [ErrStateVersion].
+func RestoreCore(b []byte, options Options) (*Core, error) {
+	c, err := NewCore(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.restore(b); err != nil {
+		return nil, stateError(err)
+	}
+	if !bytes.Equal(c.AppendState(make([]byte, 0, len(b))), b) {
+		return nil, fmt.Errorf("%w: not in canonical form", ErrState)
+	}
+	return c, nil
+}
+
+func (c *Core) restore(b []byte) error {
+	r := stateReader{rest: b}
+	r.begin(coreVersion, 9)
+	if name := r.text(MaxID); r.err == nil && name != c.options.World {
+		r.fail("the world %q", name)
+	}
+	c.now = r.duration()
+	written := r.object()
+	if r.err == nil {
+		c.written = written
+		if c.config, r.err = ParseConfig(written); r.err != nil {
+			return r.err
+		}
+	}
+	world := r.blob()
+	if r.err != nil {
+		return r.err
+	}
+	var err error
+	if c.world, err = RestoreWorld(world, c.options.Handlers...); err != nil {
+		return err
+	}
+	c.simTime = r.float()
+	c.quanta = r.uint()
+	before := ""
+	for range r.array(MaxAgents) {
+		a := r.agent(c)
+		if r.err == nil && a.id <= before {
+			r.fail("agents out of order")
+		}
+		if r.err != nil {
+			return r.err
+		}
+		before = a.id
+		c.agents[a.id] = a
+		c.audience.Add(c.world.Reader, a.id, a.observer.lens)
+		for _, t := range a.tokens {
+			if t.Deadline > 0 {
+				c.end(dueAt{t.Deadline, a.id, t.ReqID})
+			}
+		}
+		if at, ok := a.next(); ok && at <= c.now {
+			return fmt.Errorf("something of %q that should have happened", a.id)
+		}
+		c.schedule(a)
+	}
+	for range r.array(len(b)) {
+		r.fields(2)
+		agent := r.key(MaxID)
+		n := r.array(len(b))
+		if r.err == nil && n == 0 {
+			r.fail("no answers of %q", agent)
+		}
+		for range n {
+			r.fields(4)
+			id := r.key(MaxReqID)
+			a := answered{r.uint(), Code(r.text(MaxID)), r.text(maxReason)}
+			if r.err == nil && (a.seq > c.Seq() || (a.seq == 0) != a.code.Final() || a.seq != 0 && (a.code != "" || a.reason != "")) {
+				r.fail("an answer that nobody gave")
+			}
+			if r.err != nil {
+				return r.err
+			}
+			c.remember(agent, id, a)
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return r.end()
+}
+
+// agent reads one agent, not yet among those of c.
+func (r *stateReader) agent(c *Core) *agentState {
+	r.fields(10)
+	value := r.object()
+	observer := r.blob()
+	if r.err != nil {
+		return nil
+	}
+	a, lens, err := c.compileAgent(value)
+	if err != nil {
+		r.fail("%w", err)
+		return nil
+	}
+	if a.observer, err = RestoreObserver(observer, c.world.Reader, lens); err != nil {
+		r.fail("%w", err)
+		return nil
+	}
+	a.latest = r.uint()
+	a.delivered = r.duration()
+	a.deliveries = r.uint()
+	if r.err == nil && len(r.rest) > 0 && msgp.IsNil(r.rest) {
+		r.rest = r.rest[1:]
+	} else {
+		a.interrupted, a.ever = r.duration(), true
+	}
+	last := c.now
+	for range r.array(MaxArrivals) {
+		r.fields(6)
+		n := arrival{at: r.duration(), seq: r.uint(), own: r.bool(), visible: r.bool()}
+		n.classes = r.names(4 * MaxID)
+		n.writes = r.names(0)
+		if r.err == nil && (n.at < last || n.at == c.now || n.at > a.delivered || n.seq > a.observer.seq) {
+			r.fail("news out of order")
+		}
+		if r.err != nil {
+			return nil
+		}
+		last = n.at
+		a.arrivals = append(a.arrivals, n)
+	}
+	r.quota(c, a)
+	for range r.array(MaxTokens) {
+		r.fields(9)
+		t := &Token{
+			AgentID: a.id, ReqID: r.key(MaxReqID), ContextSeq: r.uint(), ContextDigest: r.text(MaxID),
+			Reads: r.names(4 * MaxID), Classes: r.names(4 * MaxID),
+			Issued: r.duration(), Deadline: r.duration(), Budget: int64(r.duration()), Conflict: r.bool(),
+		}
+		if r.err == nil && t.Issued > c.now {
+			r.fail("a token of another time")
+		}
+		if r.err != nil {
+			return nil
+		}
+		a.tokens[t.ReqID] = t
+	}
+	if r.err == nil && (a.observer.agent != a.id || a.latest > a.observer.seq || a.observer.seq > c.Seq() || a.interrupted > c.now) {
+		r.fail("an agent that has seen more than there is")
+	}
+	return a
+}
+
+func (r *stateReader) quota(c *Core, a *agentState) {
+	last := time.Duration(-1)
+	for range r.array(maxUses) {
+		r.fields(3)
+		u := use{r.duration(), int64(r.duration()), int64(r.duration())}
+		if r.err == nil && (u.at <= last || u.at > c.now || u.intents > 1<<50 || u.tokens > 1<<50) {
+			r.fail("a use of another time")
+		}
+		if r.err != nil {
+			return
+		}
+		last = u.at
+		a.quota.uses = append(a.quota.uses, u)
+		a.quota.intents += u.intents
+		a.quota.tokens += u.tokens
+	}
+	for range r.array(maxNames + 8) {
+		r.fields(2)
+		kind, at := r.text(MaxID), r.duration()
+		if r.err == nil && at > c.now {
+			r.fail("an intent of another time")
+		}
+		if r.err != nil {
+			return
+		}
+		a.quota.cool(kind, at)
+	}
+}
+
+// duration reads a whole number that is not negative.
+func (r *stateReader) duration() time.Duration {
+	if r.err != nil {
+		return 0
+	}
+	i, rest, err := msgp.ReadInt64Bytes(r.rest)
+	switch {
+	case err != nil:
+		r.fail("%w", err)
+		return 0
+	case i < 0:
+		r.fail("%d, want no negative number", i)
+		return 0
+	}
+	r.rest = rest
+	return time.Duration(i)
+}
+
+func (r *stateReader) bool() bool {
+	if r.err != nil {
+		return false
+	}
+	b, rest, err := msgp.ReadBoolBytes(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return false
+	}
+	r.rest = rest
+	return b
+}
+
+// blob reads bytes, as a view.
+func (r *stateReader) blob() []byte {
+	if r.err != nil {
+		return nil
+	}
+	b, rest, err := msgp.ReadBytesZC(r.rest)
+	if err != nil {
+		r.fail("%w", err)
+		return nil
+	}
+	r.rest = rest
+	return b
+}
+
+func (r *stateReader) key(most int) string {
+	s := r.text(most)
+	if r.err == nil {
+		if err := validKey(s, most); err != nil {
+			r.fail("%q: %w", s, err)
+		}
+	}
+	return s
+}
+
+// names reads strings of at most so many bytes; 0 means that only the input
+// bounds them.
+func (r *stateReader) names(size int) []string {
+	if size == 0 {
+		size = len(r.rest)
+	}
+	var list []string
+	for range r.array(maxNamed) {
+		list = append(list, r.text(size))
+	}
+	return list
+}

@@ -1,0 +1,588 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Decision is what the core says about a quantum.
+type Decision struct {
+	// Outcomes are in the order of the submissions, whatever the order in which
+	// they were decided.
+	Outcomes []Outcome
+	// Records are to be kept all or none, and in this order.
+	Records []Record
+}
+
+// Submit decides a lone intent: a quantum of one.
+func (c *Core) Submit(now time.Duration, in Intent) (Outcome, []Record) {
+	d := c.Decide(now, Quantum{}, []Submission{{Intent: &in}})
+	return d.Outcomes[0], d.Records
+}
+
+// Broadcast decides a lone draft. Nobody is asked for leave, but what cannot be
+// applied to the world is refused.
+func (c *Core) Broadcast(now time.Duration, draft Draft) (Outcome, []Record) {
+	d := c.Decide(now, Quantum{}, []Submission{{Draft: &draft}})
+	return d.Outcomes[0], d.Records
+}
+
+// Decide decides what was asked in one quantum. The order in which it came
+// makes no difference: it is decided in the order of (sim_time, priority, source_id,
+// uuid). Each intent goes through these, of which the first that fails answers:
+//
+//   - it is well formed, and of a version that is spoken here
+//   - idempotency: what was answered is answered the same
+//   - the agent is registered, the world is not paused, the agent has permission
+//   - the generation's deadline
+//   - quota and cooldown; backpressure comes here, see [Intake]
+//   - staleness, against what had reached the agent when the quantum closed:
+//     what happens at the same time makes nobody stale
+//   - validation and the effect's own check, against the world as what comes
+//     before in the quantum leaves it. What would have been possible at its
+//     beginning conflicts with that
+//
+// Nothing is kept of a refusal that may change (see [Failure]), so the same
+// req_id may be tried again.
+func (c *Core) Decide(now time.Duration, q Quantum, subs []Submission) Decision {
+	d := c.decide(now, q, subs)
+	if len(d.effects) > 0 && q.By != CloseSubmit {
+		d.records = slices.Insert(d.records, 0, d.closing())
+	}
+	return Decision{d.outcomes, d.records}
+}
+
+// DecideBatch decides intents that are to be accepted all or none, in their
+// order. If one is refused, the others are with [BatchAborted], and nothing is
+// kept. What was answered before counts as accepted if it was.
+func (c *Core) DecideBatch(now time.Duration, intents []Intent) Decision {
+	subs := make([]Submission, len(intents))
+	for i := range intents {
+		subs[i].Intent = &intents[i]
+	}
+	d := c.decide(now, Quantum{By: CloseBatch}, subs)
+	bad := slices.IndexFunc(d.outcomes, func(o Outcome) bool { return !o.OK() })
+	if bad < 0 {
+		if len(d.effects) > 0 {
+			d.records = slices.Insert(d.records, 0, d.closing())
+		}
+		return Decision{d.outcomes, d.records}
+	}
+	for i := range d.outcomes {
+		if d.outcomes[i].GlobalSeq > c.Seq() { // also what repeats one of them
+			d.outcomes[i] = Outcome{Rejection: reject(&intents[i], BatchAborted, "intent %d of the batch was refused", bad)}
+		}
+	}
+	return Decision{Outcomes: d.outcomes}
+}
+
+// decider decides one quantum.
+type decider struct {
+	c        *Core
+	now      time.Duration
+	q        Quantum
+	simTime  float64 // of the quantum
+	most     float64 // that an effect's sim_time may be
+	world    *World  // as the effects so far leave it
+	last     *Effect // the one that world does not have yet
+	effects  []Effect
+	tallies  map[string]*tally
+	answers  map[[2]string]answered // in this quantum
+	outcomes []Outcome
+	records  []Record
+}
+
+func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider {
+	now = max(now, c.now)
+	d := &decider{
+		c: c, now: now, q: q, most: math.Inf(1), world: c.world,
+		tallies: map[string]*tally{}, answers: map[[2]string]answered{}, outcomes: make([]Outcome, len(subs)),
+	}
+	switch {
+	case q.Timed && finite(q.SimTime):
+		d.simTime = q.SimTime
+	case c.config.Authority == TimeSim:
+		d.simTime = c.simTime
+	default:
+		d.simTime = Seconds(now)
+	}
+	if q.By == CloseTick || c.config.Authority == TimeWall {
+		d.most = d.simTime
+	}
+	if q.By == CloseTick && c.config.TickEffects {
+		tick := Draft{KindTimeTick, object{
+			{"sim_time", numberValue(d.simTime)},
+			{"delta_time", numberValue(q.DeltaTime)},
+			{"frame_number", integerValue(q.FrameNumber)},
+		}.value(), q.SourceID, SchemaVersion}
+		d.draft(&Submission{Draft: &tick}, d.c.world.s.time)
+	}
+	for _, p := range c.order(q, d.simTime, subs) {
+		o := &d.outcomes[p.index]
+		switch {
+		case p.sub.Timed && !finite(p.sub.SimTime):
+			*o = Outcome{Rejection: &Rejection{Code: InvalidIntent, Recovery: ModifyIntent, Reason: "sim_time is no finite number"}}
+		case p.sub.Intent != nil:
+			*o = d.intent(p.sub.Intent, p)
+		case p.sub.Draft != nil:
+			*o = d.draft(p.sub, p.time)
+		default:
+			*o = Outcome{Rejection: &Rejection{Code: InvalidIntent, Recovery: ModifyIntent, Reason: "neither an intent nor a draft"}}
+		}
+	}
+	return d
+}
+
+// closing is the record of how the quantum closed.
+func (d *decider) closing() Record {
+	o := object{
+		{"by", textValue(d.q.By)},
+		{"sim_time", numberValue(d.simTime)},
+		{"first", integerValue(d.effects[0].GlobalSeq)},
+		{"effects", integerValue(uint64(len(d.effects)))},
+	}
+	if d.q.By == CloseTick {
+		if finite(d.q.DeltaTime) {
+			o = append(o, member{"delta_time", numberValue(d.q.DeltaTime)})
+		}
+		o = append(o, member{"frame_number", integerValue(d.q.FrameNumber)}, member{"source_id", textValue(d.q.SourceID)})
+	}
+	return Record{WordQuantum, o.value()}
+}
+
+// stand returns the world as it is after all effects so far. It is cloned for
+// the second effect of a quantum at the earliest.
+func (d *decider) stand() *World {
+	if d.last == nil {
+		return d.world
+	}
+	if d.world == d.c.world {
+		d.world = d.c.world.Clone()
+	}
+	if _, err := d.world.Apply(*d.last); err != nil {
+		panic("agents: an effect that was checked is refused: " + err.Error())
+	}
+	d.last = nil
+	return d.world
+}
+
+// accept takes an effect.
+func (d *decider) accept(e Effect, in *Intent, priority int) Outcome {
+	d.effects = append(d.effects, e)
+	d.last = &d.effects[len(d.effects)-1]
+	d.records = append(d.records, effectRecord(e, in, priority))
+	kept := e
+	return Outcome{Status: Accepted, GlobalSeq: e.GlobalSeq, UUID: e.UUID, Effect: &kept}
+}
+
+func (d *decider) seq() uint64 { return d.c.Seq() + uint64(len(d.effects)) + 1 }
+
+// time returns the sim_time of the next effect, which is wanted for t: never
+// before the one of the effect before it.
+func (d *decider) time(t float64) float64 {
+	last := d.c.world.s.time
+	if n := len(d.effects); n > 0 {
+		last = d.effects[n-1].SimTime
+	}
+	return max(min(t, d.most), last)
+}
+
+func (d *decider) draft(s *Submission, t float64) Outcome {
+	seq := d.seq()
+	uuid := s.UUID
+	if uuid == "" {
+		uuid = deriveUUID(d.c.options.World, strconv.FormatUint(seq, 10))
+	}
+	draft := *s.Draft
+	if draft.SchemaVersion == "" {
+		draft.SchemaVersion = SchemaVersion
+	}
+	in := Intent{AgentID: draft.SourceID}
+	if !compatible(draft.SchemaVersion) {
+		return Outcome{Rejection: reject(&in, VersionMismatch, "schema_version %q, this program speaks %s", draft.SchemaVersion, SchemaVersion)}
+	}
+	if err := soundPayload(draft.Payload); err != nil {
+		return Outcome{Rejection: reject(&in, InvalidIntent, "payload: %v", err)}
+	}
+	for _, text := range []string{uuid, draft.Kind, draft.SourceID, draft.SchemaVersion} {
+		if len(text) > MaxID || !utf8.ValidString(text) {
+			return Outcome{Rejection: reject(&in, InvalidIntent, "%q: want at most %d bytes of UTF-8", clip(text), MaxID)}
+		}
+	}
+	e := draft.Effect(uuid, seq, d.time(t), "")
+	if err := d.stand().Check(e); err != nil {
+		r := reject(&in, Invalid, "")
+		p := Problem{Reason: err.Error()}
+		if effectErr, ok := errors.AsType[*EffectError](err); ok {
+			p.Path = effectErr.Path
+		}
+		r.Problems = []Problem{p}
+		return Outcome{Rejection: r}
+	}
+	return d.accept(e, nil, 0)
+}
+
+func (d *decider) intent(in *Intent, p place) Outcome {
+	c := d.c
+	key := [2]string{in.AgentID, in.ReqID}
+	if a, ok := d.answers[key]; ok {
+		return c.outcome(in, a)
+	}
+	if o, answered := c.admit(d.now, in, d.tallies[in.AgentID]); answered {
+		if o.Rejection != nil && o.Status == Rejected {
+			d.refuse(in, o.Rejection)
+		}
+		return o
+	}
+	a := c.agents[in.AgentID]
+	if r := c.staleness(d.now, a, in); r != nil {
+		return Outcome{Rejection: r}
+	}
+	seq := d.seq()
+	version := in.SchemaVersion
+	if version == "" {
+		version = SchemaVersion
+	}
+	e := Effect{p.uuid, in.Kind, in.Payload, seq, d.time(p.time), in.AgentID, version, in.ReqID}
+	if problems := c.validate(d.stand(), in, e); len(problems) > 0 {
+		code := Invalid
+		if len(d.effects) > 0 && len(c.validate(c.world, in, e)) == 0 {
+			code = IntentConflict
+		}
+		r := reject(in, code, "")
+		r.Problems = problems
+		d.refuse(in, r)
+		return Outcome{Rejection: r}
+	}
+	d.answers[key] = answered{seq: seq}
+	d.tally(in).add(in.Kind, d.now, cost(in.Payload))
+	return d.accept(e, in, p.priority)
+}
+
+func (d *decider) tally(in *Intent) *tally {
+	t, ok := d.tallies[in.AgentID]
+	if !ok {
+		t = &tally{}
+		d.tallies[in.AgentID] = t
+	}
+	return t
+}
+
+// refuse keeps a final refusal, if the agent has quota left for it: or else
+// nonsense could fill the log.
+func (d *decider) refuse(in *Intent, r *Rejection) {
+	a, ok := d.c.agents[in.AgentID]
+	tokens := cost(in.Payload)
+	if !r.Code.Final() || !ok || a.quota.allow(d.now, &Intent{}, tokens, &a.settings, d.tallies[in.AgentID]) != nil {
+		return
+	}
+	record := refusal(r, tokens)
+	d.records = append(d.records, record)
+	d.answers[[2]string{in.AgentID, in.ReqID}] = answered{code: r.Code, reason: textOf(record.Value, "reason")}
+	t := d.tally(in)
+	t.intents++
+	t.tokens += tokens
+}
+
+// admit is the first half of a decision, up to the quota; more is what counts
+// beside what is recorded. It returns false if the intent may go on.
+func (c *Core) admit(now time.Duration, in *Intent, more *tally) (Outcome, bool) {
+	refused := func(r *Rejection) (Outcome, bool) { return Outcome{Rejection: r}, true }
+	if r := in.structure(); r != nil {
+		return refused(r)
+	}
+	if a, ok := c.answers[in.AgentID][in.ReqID]; ok {
+		return c.outcome(in, a), true
+	}
+	a, ok := c.agents[in.AgentID]
+	switch {
+	case !ok:
+		return refused(reject(in, UnknownAgent, "nobody of this id is registered"))
+	case c.config.Paused:
+		return refused(reject(in, WorldPaused, ""))
+	case !a.permits(in.Kind):
+		return refused(reject(in, Forbidden, "no permission for %s", in.Kind))
+	}
+	if t, ok := a.tokens[in.ReqID]; ok && t.Deadline > 0 && now >= t.Deadline {
+		return refused(reject(in, Timeout, ReasonTimeout))
+	}
+	if r := a.quota.allow(now, in, cost(in.Payload), &a.settings, more); r != nil {
+		return refused(r)
+	}
+	return Outcome{}, false
+}
+
+// staleness says whether an intent goes by something that is out of date. One
+// whose generation only conflicts interrupt is stale by a conflict alone.
+func (c *Core) staleness(now time.Duration, a *agentState, in *Intent) *Rejection {
+	latest := a.seen(now)
+	if !behind(latest, in.ContextSeq, a.settings.Staleness) {
+		return nil
+	}
+	if t, ok := a.tokens[in.ReqID]; ok && a.settings.Interrupt == InterruptConflict && in.ContextSeq >= t.ContextSeq {
+		conflict := t.Conflict
+		for _, n := range a.arrivals {
+			conflict = conflict || n.at <= now && n.seq > t.ContextSeq && n.conflicts(t)
+		}
+		if !conflict {
+			return nil
+		}
+	}
+	r := reject(in, StaleContext, "%s_seq_gap_%d_threshold_%d", ReasonStale, latest-in.ContextSeq, a.settings.Staleness)
+	r.ExpectedSeq, r.ActualSeq = latest-a.settings.Staleness, in.ContextSeq
+	return r
+}
+
+// Intake is where submissions wait for their quantum to close. It holds no part
+// of the state: who waits has been promised nothing, and asks again after a
+// restart. It has no lock.
+type Intake struct {
+	lanes  map[string]*lane
+	held   int
+	ticket uint64
+	cursor string // the agent that had the last turn
+}
+
+// lane is what waits of one agent.
+type lane struct {
+	levels [3][]Ticketed // the most urgent first; each in the order of arrival
+	count  int
+	tally  tally
+}
+
+// Ticketed is a submission that waits.
+type Ticketed struct {
+	Ticket uint64 // names it among those that wait
+	Submission
+}
+
+// Offered is what an [Intake] says to a submission.
+type Offered struct {
+	// Ticket is that of the submission, or of an equal request that waits already;
+	// 0 if it does not wait.
+	Ticket uint64
+	Joined bool // an equal request waits already
+	// Outcome is the answer if it does not wait: a duplicate, or a rejection.
+	Outcome Outcome
+	// Shed is what was dropped for it, and Refusal what to tell it.
+	Shed    *Ticketed
+	Refusal *Rejection
+}
+
+// level returns how urgent a priority is: 0 from 20 on, 1 from 10 on, else 2.
+func level(priority int) int {
+	switch {
+	case priority >= 20:
+		return 0
+	case priority >= 10:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// Len returns how many submissions wait.
+func (i *Intake) Len() int { return i.held }
+
+// Offer puts a submission in line, if the core would let it in: it asks
+// idempotency, registration, permission and quota, in which what waits counts
+// already, and then for room. A final refusal is kept only when it is decided, so
+// such a submission waits as well.
+func (i *Intake) Offer(c *Core, now time.Duration, s Submission) Offered {
+	if i.lanes == nil {
+		i.lanes = map[string]*lane{}
+	}
+	var source string
+	var settings *Settings
+	p := s.Priority
+	switch {
+	case s.Intent != nil:
+		source = s.Intent.AgentID
+		settings = &c.config.Settings
+		if a, ok := c.agents[source]; ok {
+			settings = &a.settings
+		}
+		if l, ok := i.lanes[source]; ok {
+			if t, ok := l.find(s.Intent.ReqID); ok {
+				return Offered{Ticket: t.Ticket, Joined: true}
+			}
+		}
+		o, answered := c.admit(max(now, c.now), s.Intent, i.tally(source))
+		if answered && (o.Rejection == nil || o.Status == Duplicate || !o.Rejection.Code.Final()) {
+			return Offered{Outcome: o}
+		}
+		p = c.priority(s.Intent)
+	case s.Draft != nil:
+		source, settings = s.Draft.SourceID, &c.config.Settings
+	default:
+		return Offered{Outcome: Outcome{Rejection: &Rejection{Code: InvalidIntent, Recovery: ModifyIntent}}}
+	}
+	l := i.lanes[source]
+	if l == nil {
+		l = &lane{}
+	}
+	var offered Offered
+	if l.count >= settings.QueueDepth {
+		in := s.Intent
+		if in == nil {
+			in = &Intent{AgentID: source}
+		}
+		full := func(in *Intent) *Rejection {
+			r := reject(in, QueueFull, "%d wait, policy %s", l.count, settings.Pressure)
+			r.Recovery = settings.Pressure.recovery()
+			return r
+		}
+		if settings.Pressure != PressureShed {
+			return Offered{Outcome: Outcome{Rejection: full(in)}}
+		}
+		oldest := l.oldest()
+		if in = oldest.Intent; in == nil {
+			in = &Intent{AgentID: source}
+		}
+		offered.Shed, offered.Refusal = &oldest, full(in)
+		i.take(source, l, oldest.Ticket)
+	}
+	i.lanes[source] = l // it may have gone with its last
+	i.ticket++
+	offered.Ticket = i.ticket
+	l.levels[level(p)] = append(l.levels[level(p)], Ticketed{i.ticket, s})
+	l.count++
+	i.held++
+	if s.Intent != nil {
+		l.tally.add(s.Intent.Kind, max(now, c.now), cost(s.Intent.Payload))
+	}
+	return offered
+}
+
+func (i *Intake) tally(source string) *tally {
+	if l, ok := i.lanes[source]; ok {
+		return &l.tally
+	}
+	return nil
+}
+
+// Cancel takes an agent's request out of the line.
+func (i *Intake) Cancel(agent, reqID string) (Ticketed, bool) {
+	l, ok := i.lanes[agent]
+	if !ok {
+		return Ticketed{}, false
+	}
+	t, ok := l.find(reqID)
+	if ok {
+		i.take(agent, l, t.Ticket)
+	}
+	return t, ok
+}
+
+// Take takes out what comes into the next quantum: what is timed at most until,
+// and at most so many. If there is more, agents take turns, each as many as its
+// weight in a round, the most urgent of its own first; who had the last turn
+// comes last. Those who had no turn stay.
+func (i *Intake) Take(c *Core, most int, until float64) []Ticketed {
+	if most <= 0 {
+		most = i.held
+	}
+	var out []Ticketed
+	sources := slices.Sorted(maps.Keys(i.lanes))
+	if at, ok := slices.BinarySearch(sources, i.cursor); ok || at > 0 {
+		if ok {
+			at++
+		}
+		sources = slices.Concat(sources[at:], sources[:at])
+	}
+	for len(sources) > 0 && len(out) < most {
+		sources = slices.DeleteFunc(sources, func(source string) bool {
+			weight := c.config.Settings.Weight
+			if a, ok := c.agents[source]; ok {
+				weight = a.settings.Weight
+			}
+			for range max(weight, 1) {
+				if len(out) >= most {
+					return false
+				}
+				l := i.lanes[source]
+				t, ok := l.next(until)
+				if !ok {
+					return true
+				}
+				i.take(source, l, t.Ticket)
+				out = append(out, t)
+				i.cursor = source
+				if l.count == 0 {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return out
+}
+
+func (l *lane) next(until float64) (Ticketed, bool) {
+	for _, list := range l.levels {
+		for _, t := range list {
+			if !t.Timed || t.SimTime <= until {
+				return t, true
+			}
+		}
+	}
+	return Ticketed{}, false
+}
+
+func (l *lane) find(reqID string) (Ticketed, bool) {
+	for _, list := range l.levels {
+		for _, t := range list {
+			if t.Intent != nil && t.Intent.ReqID == reqID {
+				return t, true
+			}
+		}
+	}
+	return Ticketed{}, false
+}
+
+func (l *lane) oldest() Ticketed {
+	var oldest Ticketed
+	for _, list := range l.levels {
+		if len(list) > 0 && (oldest.Ticket == 0 || list[0].Ticket < oldest.Ticket) {
+			oldest = list[0]
+		}
+	}
+	return oldest
+}
+
+// take takes one out of its lane.
+func (i *Intake) take(source string, l *lane, ticket uint64) {
+	for n, list := range l.levels {
+		at := slices.IndexFunc(list, func(t Ticketed) bool { return t.Ticket == ticket })
+		if at < 0 {
+			continue
+		}
+		if in := list[at].Intent; in != nil {
+			l.tally.intents--
+			l.tally.tokens -= cost(in.Payload)
+		}
+		l.levels[n] = slices.Delete(list, at, at+1)
+		l.count--
+		i.held--
+	}
+	if l.count == 0 {
+		delete(i.lanes, source)
+	}
+}
+
+// Submissions returns those of a list, for [Core.Decide].
+func Submissions(list []Ticketed) []Submission {
+	subs := make([]Submission, len(list))
+	for i, t := range list {
+		subs[i] = t.Submission
+	}
+	return subs
+}
+
+func (t Ticketed) String() string { return fmt.Sprintf("ticket %d", t.Ticket) }
