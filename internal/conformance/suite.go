@@ -30,6 +30,9 @@ type Case struct {
 	// Apart names the tag for which the case is counted in a line of its own,
 	// like "quirk"; empty for most.
 	Apart string
+	// Inapplicable says why the case is not judged; it is listed, neither passed
+	// nor failed.
+	Inapplicable string
 	// Judge runs the case and says what is wrong, nil if it passes.
 	Judge func() error
 }
@@ -39,6 +42,7 @@ var Suites = []Suite{
 	{Folder: "choreo", Pattern: "*.json", Read: readScenarios},
 	{Folder: "choreo-exact", Pattern: "*.json", Read: readScenarios},
 	{Folder: "signals", Pattern: "*.jsonl", Read: readSignals},
+	{Folder: "agents", Pattern: "*.json", Read: readAgents},
 }
 
 // Cases reads all cases of the suite in a set, in the order of file names. A

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,7 @@ func fromRoot(path string) string {
 func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Builder) {
 	names := []string{suite.Folder}
 	passed, failed := map[string]int{}, map[string]int{}
+	var inapplicable []string
 	t.Run(suite.Folder, func(t *testing.T) {
 		cases, err := suite.Cases(set)
 		if err != nil {
@@ -54,10 +56,14 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 			return
 		}
 		for _, c := range cases {
+			if c.Inapplicable != "" {
+				inapplicable = append(inapplicable, fmt.Sprintf("%s: not applicable: %s: %s\n", suite.Folder, c.Name, c.Inapplicable))
+				continue
+			}
 			name := suite.Folder
 			if c.Apart != "" {
 				name += "-" + c.Apart
-				if len(names) == 1 {
+				if !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}
@@ -75,5 +81,8 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 	})
 	for _, name := range names {
 		fmt.Fprintf(lines, "%s: %d passed, %d failed\n", name, passed[name], failed[name])
+	}
+	for _, line := range inapplicable {
+		lines.WriteString(line)
 	}
 }
