@@ -43,6 +43,7 @@ var Suites = []Suite{
 	{Folder: "choreo-exact", Pattern: "*.json", Read: readScenarios},
 	{Folder: "signals", Pattern: "*.jsonl", Read: readSignals},
 	{Folder: "agents", Pattern: "*.json", Read: readAgents},
+	{Folder: "director", Pattern: "*.json", Read: readPlayed},
 }
 
 // Cases reads all cases of the suite in a set, in the order of file names. A

@@ -1,0 +1,581 @@
+package director
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// The words of events, in about the order in which a session has them. Each
+// event is an object; Turn is the turn it belongs to.
+const (
+	EpisodeStarted     = "episodeStarted"     // the episode as it was written, its digests, the flags it starts with
+	TurnOpened         = "turnOpened"         // what the user said or chose, as a digest or by name
+	ChoiceDeclined     = "choiceDeclined"     // the user typed instead
+	GuidanceIssued     = "guidanceIssued"     // can be derived again
+	ResponseRecorded   = "responseRecorded"   // digest and end of a response
+	AttemptDropped     = "attemptDropped"     // what came of that response is undone
+	JudgementAsked     = "judgementAsked"     // of a model; the digest of its prompt
+	VerdictRecorded    = "verdictRecorded"    // how it was found, and what
+	BeatHeld           = "beatHeld"           // landed, but another choice has this turn
+	BeatLanded         = "beatLanded"         // verified, assumed or forced
+	BeatForced         = "beatForced"         // the authored line is part of the scene
+	BeatMissed         = "beatMissed"         // given up
+	DeadlineMissed     = "deadlineMissed"     // once a beat
+	ChoiceOffered      = "choiceOffered"      // the user is asked
+	ChoiceSelected     = "choiceSelected"     // the user has answered
+	FlagSet            = "flagSet"            // and by what
+	FlagCleared        = "flagCleared"        // by an authored rule only
+	ObjectiveCompleted = "objectiveCompleted" //
+	ObjectiveFailed    = "objectiveFailed"    //
+	EpisodeFailed      = "episodeFailed"      // by a beat that must not be missed
+	PropRevealed       = "propRevealed"       // once a prop
+	VisualTriggered    = "visualTriggered"    // a picture of the scene is wanted
+	SuggestionMade     = "suggestionMade"     // what could be played next
+	TurnEvaluated      = "turnEvaluated"      // nothing is open about this turn
+)
+
+// Words lists the words of all events.
+func Words() []string { return slices.Clone(eventWords) }
+
+var eventWords = []string{
+	EpisodeStarted, TurnOpened, ChoiceDeclined, GuidanceIssued, ResponseRecorded, AttemptDropped, JudgementAsked, VerdictRecorded,
+	BeatHeld, BeatLanded, BeatForced, BeatMissed, DeadlineMissed, ChoiceOffered, ChoiceSelected, FlagSet, FlagCleared,
+	ObjectiveCompleted, ObjectiveFailed, EpisodeFailed, PropRevealed, VisualTriggered, SuggestionMade, TurnEvaluated,
+}
+
+// Record is one event: a word and an object.
+type Record struct {
+	Word  string
+	Value signal.Value
+}
+
+// ErrRecord is wrapped by the errors about events that cannot follow a state.
+var ErrRecord = errors.New("director: not an event that can follow")
+
+func recordError(word, reason string) error {
+	return fmt.Errorf("%w: %s: %s", ErrRecord, word, reason)
+}
+
+type (
+	episodeStarted struct {
+		Episode  signal.Value `json:"episode"`
+		Digest   string       `json:"digest"`
+		Doctrine string       `json:"doctrine"`
+		Flags    []string     `json:"flags"`
+	}
+	turnOpened struct {
+		Turn   int    `json:"turn"`
+		Input  string `json:"input"`            // "none", "text" or "choice"
+		Digest string `json:"digest,omitempty"` // of a text
+		Choice string `json:"choice_point,omitempty"`
+		Option string `json:"choice,omitempty"`
+	}
+	directiveIssued struct {
+		Beat    string `json:"beat"`
+		Urgency string `json:"urgency"`
+	}
+	guidanceIssued struct {
+		Turn      int              `json:"turn"`
+		Pacing    string           `json:"pacing"`
+		Energy    string           `json:"energy"`
+		Genre     string           `json:"genre"`
+		Directive *directiveIssued `json:"directive,omitempty"`
+	}
+	responseRecorded struct {
+		Turn    int    `json:"turn"`
+		Attempt int    `json:"attempt"`
+		Digest  string `json:"digest"`
+		Tail    string `json:"tail"`
+		Length  int    `json:"length"` // in code points
+	}
+	attempted struct { // attemptDropped, turnEvaluated
+		Turn    int `json:"turn"`
+		Attempt int `json:"attempt"`
+	}
+	about struct {
+		Beat      string `json:"beat,omitempty"`
+		Objective string `json:"objective,omitempty"`
+	}
+	judgementAsked struct {
+		Turn    int `json:"turn"`
+		Attempt int `json:"attempt"`
+		about
+		Prompt string `json:"prompt"`
+	}
+	verdictRecorded struct {
+		Turn    int `json:"turn"`
+		Attempt int `json:"attempt"`
+		about
+		Method   string `json:"method"` // as Detection
+		Verdict  string `json:"verdict"`
+		Matched  string `json:"matched,omitempty"`
+		Model    string `json:"model,omitempty"`
+		Raw      string `json:"raw,omitempty"`
+		Failure  string `json:"failure,omitempty"`
+		Latency  int64  `json:"latency_ms,omitempty"`
+		Again    bool   `json:"again,omitempty"`    // it is asked for again
+		Inactive bool   `json:"inactive,omitempty"` // it came for what is over
+	}
+	beatLanded struct { // and beatHeld
+		Turn      int    `json:"turn"`
+		Beat      string `json:"beat"`
+		Method    string `json:"method"`
+		Assurance string `json:"assurance"`
+		Heard     int    `json:"heard_at_turn"`
+		Tail      string `json:"tail,omitempty"` // of what was said, if held
+	}
+	beatForced struct {
+		Turn int    `json:"turn"`
+		Beat string `json:"beat"`
+		Line string `json:"line"`
+	}
+	beatMissed struct {
+		Turn       int    `json:"turn"`
+		Beat       string `json:"beat"`
+		Cause      string `json:"cause"`
+		Dependants string `json:"dependants"`
+	}
+	deadlineMissed struct {
+		Turn     int    `json:"turn"`
+		Beat     string `json:"beat"`
+		Deadline int    `json:"deadline"`
+		Eligible bool   `json:"eligible"`
+	}
+	choiceOffered struct {
+		Turn   int    `json:"turn"`
+		Choice string `json:"choice_point"`
+		Mode   string `json:"mode"`
+		Beat   string `json:"beat,omitempty"`
+		Said   string `json:"character_said"`
+	}
+	choiceMade struct { // choiceSelected, choiceDeclined
+		Turn   int    `json:"turn"`
+		Choice string `json:"choice_point"`
+		Option string `json:"choice,omitempty"`
+		Label  string `json:"label,omitempty"`
+		Beat   string `json:"beat,omitempty"`
+	}
+	flagged struct {
+		Turn  int    `json:"turn"`
+		Flag  string `json:"flag"`
+		Cause string `json:"cause"`
+	}
+	objectiveEnded struct {
+		Turn      int    `json:"turn"`
+		Objective string `json:"objective"`
+		Cause     string `json:"cause"`
+	}
+	episodeFailed struct {
+		Turn  int    `json:"turn"`
+		Cause string `json:"cause"`
+	}
+	propRevealed struct {
+		Turn  int    `json:"turn"`
+		Prop  string `json:"prop"`
+		Cause string `json:"cause"`
+	}
+	visualTriggered struct {
+		Turn  int `json:"turn"`
+		Index int `json:"index"` // from 1
+		Of    int `json:"of"`
+	}
+	suggestionMade struct {
+		Turn    int    `json:"turn"`
+		Episode string `json:"episode"`
+		Cause   string `json:"cause"`
+	}
+)
+
+// recordOf makes a record of one of the structs above.
+func recordOf(word string, event any) (Record, error) {
+	text, err := json.Marshal(event)
+	if err != nil {
+		return Record{}, fmt.Errorf("director: record %s: %w", word, err)
+	}
+	v, err := signal.ParseValue(text)
+	if err != nil {
+		return Record{}, fmt.Errorf("director: record %s: %w", word, err)
+	}
+	return Record{word, v}, nil
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+func textOf(v signal.Value, name string) (string, bool) {
+	m, _ := v.Get(name)
+	return m.Text()
+}
+
+func intOf(v signal.Value, name string) (int, bool) {
+	m, _ := v.Get(name)
+	i, ok := m.Int64()
+	return int(i), ok && i >= 0 && i <= maxTurn
+}
+
+func boolOf(v signal.Value, name string) bool {
+	m, _ := v.Get(name)
+	b, _ := m.Bool()
+	return b
+}
+
+// Apply changes the state by one event. It is total: an event that cannot
+// follow is refused with an error that wraps [ErrRecord] (or, for an episode,
+// [ErrEpisode]) and leaves the state as it was. It makes sure that an event
+// means something here, and not that it was wise: that was decided before.
+func (s *State) Apply(word string, v signal.Value) error {
+	if word == EpisodeStarted {
+		return s.start(v)
+	}
+	if s.episode == nil {
+		return recordError(word, "no episode has started")
+	}
+	turn, ok := intOf(v, "turn")
+	if !ok {
+		return recordError(word, "no turn")
+	}
+	a := application{s: s, word: word, v: v, turn: turn, c: s.core, kept: s.kept}
+	// The turn in hand is the only one that events are about, save for its
+	// opening and for late verdicts, which change nothing.
+	if word != TurnOpened && turn != s.core.turn {
+		if word == VerdictRecorded && boolOf(v, "inactive") && turn < s.core.turn {
+			return nil
+		}
+		return recordError(word, "it is about turn "+itoa(turn)+", and this is turn "+itoa(s.core.turn))
+	}
+	if reason := a.apply(); reason != "" {
+		return recordError(word, reason)
+	}
+	s.core, s.kept = a.c, a.kept
+	return nil
+}
+
+// start applies episodeStarted. Flags of an episode before are carried over.
+func (s *State) start(v signal.Value) error {
+	written, _ := v.Get("episode")
+	e, err := Compile(written)
+	if err != nil {
+		return err
+	}
+	if d, _ := textOf(v, "digest"); d != e.digest.String() {
+		return recordError(EpisodeStarted, "the digest is not that of the episode")
+	}
+	c := newCore(e)
+	for _, f := range s.core.flags {
+		c.setFlag(f.name, f.cause, 0)
+	}
+	given, _ := v.Get("flags")
+	for f := range given.Elements() {
+		name, ok := f.Text()
+		if !ok || name == "" {
+			return recordError(EpisodeStarted, "a flag without a name")
+		}
+		c.setFlag(name, "start", 0)
+	}
+	s.episode, s.core, s.kept = e, c, nil
+	return nil
+}
+
+// application is one event being applied, to a copy.
+type application struct {
+	s    *State
+	word string
+	v    signal.Value
+	turn int
+	c    core
+	kept *core
+}
+
+// apply returns why the event cannot follow, "" if it can.
+func (a *application) apply() string {
+	switch a.word {
+	case TurnOpened:
+		return a.opened()
+	case ResponseRecorded:
+		return a.responded()
+	case GuidanceIssued:
+		return a.guided()
+	case AttemptDropped:
+		if a.kept == nil {
+			return "there is no response to drop"
+		}
+		attempt := a.c.attempt
+		a.c, a.kept = *a.kept, nil
+		a.c.attempt = attempt
+		return ""
+	case JudgementAsked, VerdictRecorded:
+		return a.judged()
+	case BeatHeld, BeatLanded, BeatMissed, DeadlineMissed, BeatForced:
+		return a.beat()
+	case ChoiceOffered, ChoiceSelected, ChoiceDeclined:
+		return a.choice()
+	case FlagSet, FlagCleared:
+		name, ok := textOf(a.v, "flag")
+		if !ok || name == "" {
+			return "no flag"
+		}
+		cause, _ := textOf(a.v, "cause")
+		if a.word == FlagSet {
+			a.c.setFlag(name, cause, a.turn)
+		} else {
+			a.c.clearFlag(name)
+		}
+		return ""
+	case ObjectiveCompleted, ObjectiveFailed:
+		_, i, ok := a.s.episode.subjectOf(a.v)
+		if _, beat := textOf(a.v, "beat"); !ok || beat {
+			return "no such objective"
+		}
+		a.c.objectives = slices.Clone(a.c.objectives)
+		o := &a.c.objectives[i]
+		if o.at, o.status = a.turn, objectiveCompleted; a.word == ObjectiveFailed {
+			o.status = objectiveFailed
+		}
+		return ""
+	case PropRevealed:
+		id, _ := textOf(a.v, "prop")
+		i := slices.IndexFunc(a.s.episode.Props, func(p Prop) bool { return p.ID == id })
+		if i < 0 || a.turn == 0 {
+			return "no such prop"
+		}
+		a.c.props = slices.Clone(a.c.props)
+		a.c.props[i] = a.turn
+		return ""
+	case EpisodeFailed:
+		a.c.failed = true
+		return ""
+	case VisualTriggered:
+		i, ok := intOf(a.v, "index")
+		if !ok || i != a.c.visuals+1 {
+			return "pictures are counted one by one"
+		}
+		a.c.visuals = i
+		return ""
+	case SuggestionMade:
+		if cause, _ := textOf(a.v, "cause"); cause == causeBudget {
+			a.c.suggested = true
+		}
+		return ""
+	case TurnEvaluated:
+		if a.c.phase != phaseResponded || len(a.c.awaiting) > 0 {
+			return "the turn is not ready for it"
+		}
+		a.c.phase, a.c.heard = phaseEvaluated, nil
+		a.c.overdue(a.s)
+		return ""
+	default:
+		return "an unknown word"
+	}
+}
+
+func (a *application) opened() string {
+	c := &a.c
+	if a.turn == 0 || a.turn < c.turn || a.turn == c.turn && c.phase != phaseOpened {
+		return "turn " + itoa(c.turn) + " has come already"
+	}
+	input, _ := textOf(a.v, "input")
+	i := slices.Index(inputs, input)
+	if i < 0 {
+		return "an input of no kind"
+	}
+	c.input = inputKind(i)
+	c.turn, c.phase, c.attempt, c.directive, c.answer = a.turn, phaseOpened, 0, -1, -1
+	c.digest, c.tail, c.heard, c.awaiting = Digest{}, "", nil, nil
+	d, _ := textOf(a.v, "digest")
+	c.said = d
+	if len(d) > 2*len(Digest{}) {
+		return "a digest that is none"
+	}
+	for i := range c.objectives {
+		if c.objectives[i].status == objectivePending {
+			c.objectives = slices.Clone(c.objectives)
+			for j := range c.objectives {
+				c.objectives[j].status = max(c.objectives[j].status, objectiveInProgress)
+			}
+			break
+		}
+	}
+	a.kept = nil
+	return ""
+}
+
+func (a *application) guided() string {
+	if a.c.phase != phaseOpened {
+		return "the turn is not open"
+	}
+	a.c.directive = -1
+	d, ok := a.v.Get("directive")
+	if !ok {
+		return ""
+	}
+	id, _ := textOf(d, "beat")
+	i, known := a.s.episode.beats[id]
+	if !known {
+		return "no such beat"
+	}
+	a.c.directive = i
+	return ""
+}
+
+func (a *application) responded() string {
+	c := &a.c
+	attempt, ok := intOf(a.v, "attempt")
+	if c.phase != phaseOpened || !ok || attempt <= c.attempt {
+		return "the turn waits for no such response"
+	}
+	before := a.c
+	a.kept = &before
+	d, _ := textOf(a.v, "digest")
+	if c.digest, ok = parseDigest(d); !ok {
+		return "no digest"
+	}
+	tail, _ := textOf(a.v, "tail")
+	c.phase, c.attempt, c.tail = phaseResponded, attempt, tailOf(tail)
+	if i := c.directive; i >= 0 && c.beats[i].deliveredAt == 0 {
+		c.beats = slices.Clone(c.beats)
+		c.beats[i].deliveredAt = a.turn
+	}
+	return ""
+}
+
+func (a *application) judged() string {
+	c := &a.c
+	if boolOf(a.v, "inactive") {
+		return ""
+	}
+	subject, i, ok := a.s.episode.subjectOf(a.v)
+	if attempt, _ := intOf(a.v, "attempt"); !ok || c.phase != phaseResponded || attempt != c.attempt {
+		return "nothing like it is judged"
+	}
+	at := slices.IndexFunc(c.awaiting, func(w awaited) bool { return w.kind == subject.Kind && w.index == i })
+	if a.word == JudgementAsked {
+		if at >= 0 {
+			return "it is asked already"
+		}
+		c.awaiting = append(slices.Clone(c.awaiting), awaited{kind: subject.Kind, index: i})
+		return ""
+	}
+	name, _ := textOf(a.v, "method")
+	method := slices.Index(detections, name)
+	verdict, _ := textOf(a.v, "verdict")
+	if method < 0 || !slices.Contains(findings, verdict) {
+		return "it says nothing"
+	}
+	if Detection(method) == Semantic {
+		if at < 0 {
+			return "nobody has asked"
+		}
+		c.awaiting = slices.Clone(c.awaiting)
+		if boolOf(a.v, "again") {
+			c.awaiting[at].tries++
+			return ""
+		}
+		c.awaiting = slices.Delete(c.awaiting, at, at+1)
+	}
+	if verdict == "yes" {
+		c.heard = append(slices.Clone(c.heard), heard{subject.Kind, i, Detection(method)})
+	}
+	return ""
+}
+
+func (a *application) beat() string {
+	id, _ := textOf(a.v, "beat")
+	i, ok := a.s.episode.beats[id]
+	if !ok {
+		return "no such beat"
+	}
+	c := &a.c
+	if c.beats[i].status != statusPending {
+		return "the beat is not pending"
+	}
+	if a.word == BeatForced {
+		line, _ := textOf(a.v, "line")
+		c.tail = tailOf(line)
+		return ""
+	}
+	assured, _ := textOf(a.v, "assurance")
+	assurance := slices.Index(assurances, assured)
+	said, ok := intOf(a.v, "heard_at_turn")
+	landing := a.word == BeatLanded || a.word == BeatHeld
+	if landing && (assurance <= 0 || !ok || said == 0 || said > a.turn) {
+		return "it does not say how, or when"
+	}
+	if a.word == BeatHeld {
+		if c.heldAt(i) >= 0 {
+			return "it is held already"
+		}
+		method, _ := textOf(a.v, "method")
+		tail, _ := textOf(a.v, "tail")
+		if len(method) > maxID {
+			return "a method without end"
+		}
+		c.held = append(slices.Clone(c.held), held{i, said, method, uint8(assurance), tailOf(tail)})
+		return ""
+	}
+	c.beats = slices.Clone(c.beats)
+	b := &c.beats[i]
+	switch a.word {
+	case DeadlineMissed:
+		b.missedDeadline = true
+	case BeatMissed:
+		b.status, b.landedAt = statusMissed, a.turn
+		d, _ := textOf(a.v, "dependants")
+		b.released = d == Release.String()
+		c.drop(i)
+	default: // landed
+		b.status, b.landedAt, b.heardAt, b.assurance = statusCompleted, a.turn, said, uint8(assurance)
+		if j := a.s.episode.Beats[i].Choice; j >= 0 {
+			b.status = statusDetected
+		}
+		c.drop(i)
+	}
+	return ""
+}
+
+func (a *application) choice() string {
+	id, _ := textOf(a.v, "choice_point")
+	i, ok := a.s.episode.choice[id]
+	if !ok {
+		return "no such choice point"
+	}
+	point := &a.s.episode.Choices[i]
+	c := &a.c
+	c.choices = slices.Clone(c.choices)
+	p := &c.choices[i]
+	if a.word == ChoiceOffered {
+		if p.status != choiceClosed {
+			return "it was offered before"
+		}
+		said, _ := textOf(a.v, "character_said")
+		p.status, p.offeredAt, p.said = choiceOpen, a.turn, tailOf(said)
+		return ""
+	}
+	if p.status != choiceOpen {
+		return "it is not open"
+	}
+	p.madeAt = a.turn
+	if a.word == ChoiceDeclined {
+		p.status = choiceDeclined
+	} else {
+		name, _ := textOf(a.v, "choice")
+		option := point.option(name)
+		if option < 0 {
+			return "no such choice"
+		}
+		p.status, p.option = choiceSelected, option
+		if point.Beat >= 0 {
+			c.answer = i
+		}
+		// What was answered cannot be said anew.
+		a.kept = nil
+	}
+	if b := point.Beat; b >= 0 {
+		c.beats = slices.Clone(c.beats)
+		c.beats[b].status = statusCompleted
+	}
+	return ""
+}

@@ -1,0 +1,118 @@
+package director
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// Genre is a doctrine: the style in which a story is played. It belongs to the
+// story and not to a character.
+type Genre struct {
+	ID, Name, Tagline, Purpose string
+	Mandatory, Forbidden       []string
+	EnergyLabel                string
+	Energy                     map[string]string // by one of Energies
+	Closing                    string
+	Pacing                     map[string]string // by one of Phases
+
+	digest Digest
+}
+
+// Digest names the doctrine by its content.
+func (g *Genre) Digest() Digest { return g.digest }
+
+// fallbackGenre is played where a genre is not known.
+const fallbackGenre = "romantic_tension"
+
+//go:embed genres/*.json
+var genreFiles embed.FS
+
+// genres are the doctrines that come with the program, by id, immutable.
+var genres, genreNames = loadGenres()
+
+func loadGenres() (map[string]*Genre, []string) {
+	files, err := genreFiles.ReadDir("genres")
+	if err != nil {
+		panic(fmt.Sprintf("director: the embedded genres: %v", err))
+	}
+	all := make(map[string]*Genre, len(files))
+	var names []string
+	for _, f := range files {
+		text, err := genreFiles.ReadFile("genres/" + f.Name())
+		if err != nil {
+			panic(fmt.Sprintf("director: the embedded genres: %v", err))
+		}
+		g, diagnostics := ParseGenre(f.Name(), text)
+		if g == nil || g.ID+".json" != f.Name() {
+			panic(fmt.Sprintf("director: the embedded genres: %v", diagnostics))
+		}
+		all[g.ID] = g
+		names = append(names, g.ID)
+	}
+	return all, names
+}
+
+// Genres lists the doctrines that come with the program, by name.
+func Genres() []string { return append([]string(nil), genreNames...) }
+
+// Doctrine returns the doctrine of that name, nil if there is none.
+func Doctrine(name string) *Genre { return genres[genreKey(name)] }
+
+// genreKey brings a name into lower snake case.
+func genreKey(name string) string {
+	return strings.ToLower(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_"))
+}
+
+// ParseGenre reads a doctrine from the text of a file. It is nil if there is
+// any error.
+func ParseGenre(file string, json []byte) (*Genre, Diagnostics) {
+	var b builder
+	v, err := signal.ParseValue(json)
+	if err != nil {
+		return nil, Diagnostics{{file, 1, 1, "", Error, err.Error()}}
+	}
+	g := b.genre(node{v: v})
+	if b.refused {
+		g = nil
+	}
+	return g, b.diagnostics(file, json)
+}
+
+func (b *builder) genre(n node) *Genre {
+	if !b.object(n, "a doctrine", "sajou", "version", "id", "name", "tagline", "purpose", "mandatory", "forbidden", "energy_label", "energy", "closing", "pacing") {
+		return nil
+	}
+	g := &Genre{
+		ID: b.id(n, "id"), Name: b.needed(n, "name"), Tagline: b.needed(n, "tagline"), Purpose: b.needed(n, "purpose"),
+		Mandatory: b.texts(n, "mandatory"), Forbidden: b.texts(n, "forbidden"),
+		EnergyLabel: b.needed(n, "energy_label"), Closing: b.needed(n, "closing"),
+		Energy: b.texted(n, "energy", Energies), Pacing: b.texted(n, "pacing", Phases),
+		digest: digestOfValue(n.v),
+	}
+	if g.ID != genreKey(g.ID) {
+		b.errorf(n.at("id"), "%s is not lower snake case", quoted(g.ID))
+	}
+	if i := len(g.Mandatory); i < 6 || i > 8 {
+		b.errorf(n.at("mandatory"), "want 6 to 8 rules, not %d", i)
+	}
+	if i := len(g.Forbidden); i < 5 || i > 11 {
+		b.errorf(n.at("forbidden"), "want 5 to 11 rules, not %d", i)
+	}
+	return g
+}
+
+// texted reads an object that has a text for each name.
+func (b *builder) texted(n node, name string, names []string) map[string]string {
+	m := n.at(name)
+	if !b.object(m, "the texts of "+name, names...) {
+		return nil
+	}
+	texts := make(map[string]string, len(names))
+	for _, key := range names {
+		texts[key] = b.needed(m, key)
+	}
+	return texts
+}

@@ -1,0 +1,85 @@
+package director
+
+import (
+	"strings"
+
+	"github.com/clipperhouse/uax29/v2/words"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// splitKeywords reads a list of keywords. Empty items are dropped: a comma too
+// many must not land a beat.
+func splitKeywords(criteria string) []string {
+	var keywords []string
+	for word := range strings.SplitSeq(criteria, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			keywords = append(keywords, word)
+		}
+	}
+	return keywords
+}
+
+// searched is a response made ready for being searched.
+type searched struct {
+	contains bool
+	text     string
+	// ends tells for each offset whether a word begins or ends there; nil if
+	// keywords are looked for inside words too.
+	ends []bool
+}
+
+// search makes a text ready. In word mode it is folded: letters that differ in
+// case, in normal form, or in the kind of apostrophe or blank are the same.
+func search(text string, contains bool) *searched {
+	if contains {
+		return &searched{contains: true, text: strings.ToLower(text)}
+	}
+	s := &searched{text: fold(text)}
+	s.ends = make([]bool, len(s.text)+1)
+	s.ends[0] = true
+	at := 0
+	for tokens := words.FromString(s.text); tokens.Next(); {
+		at += len(tokens.Value())
+		s.ends[at] = true
+	}
+	return s
+}
+
+// find returns the first of some keywords that occurs, as it was written.
+func (s *searched) find(keywords []string) (string, bool) {
+	for _, keyword := range keywords {
+		if s.has(keyword) {
+			return keyword, true
+		}
+	}
+	return "", false
+}
+
+func (s *searched) has(keyword string) bool {
+	if s.contains {
+		return strings.Contains(s.text, strings.ToLower(keyword))
+	}
+	keyword = fold(keyword)
+	if keyword == "" {
+		return false
+	}
+	for from := 0; ; {
+		i := strings.Index(s.text[from:], keyword)
+		if i < 0 {
+			return false
+		}
+		from += i
+		if s.ends[from] && s.ends[from+len(keyword)] {
+			return true
+		}
+		from++
+	}
+}
+
+// fold brings what a reader takes for the same word to the same bytes.
+func fold(s string) string {
+	s = norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.ToValidUTF8(s, "\uFFFD"))))
+	s = strings.ReplaceAll(s, "’", "'")
+	return strings.Join(strings.Fields(s), " ")
+}
