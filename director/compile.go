@@ -209,7 +209,14 @@ func (b *builder) beat(n node, e *Episode, i int, defaults missRules) Beat {
 		}
 		b.warnf(at, "the deadline, turn %d, is beyond the budget of %d turns", beat.Deadline, e.Budget)
 	}
-	beat.Detection = Detection(b.oneOf(n, "detection_type", int(Semantic), detections...))
+	switch kind := b.text(n, "detection_type"); {
+	case kind == "":
+	case slices.Contains(detections[:Undetected], kind):
+		beat.Detection = Detection(slices.Index(detections, kind))
+	default:
+		beat.Detection = Undetected
+		b.warnf(n.at("detection_type"), "%s is none of %s: the beat never lands", quoted(kind), strings.Join(detections[:Undetected], ", "))
+	}
 	beat.Criteria = b.text(n, "detection_criteria")
 	switch beat.Detection {
 	case Keyword:
@@ -232,6 +239,7 @@ func (b *builder) beat(n node, e *Episode, i int, defaults missRules) Beat {
 		if strings.TrimSpace(beat.Criteria) != "" {
 			b.warnf(n.at("detection_criteria"), "nothing is looked for: detection is automatic")
 		}
+	case Undetected:
 	}
 	beat.RequiresFlag = b.text(n, "requires_flag")
 	b.text(n, "requires_beat")

@@ -128,7 +128,7 @@ func (s *State) Guide(in Input) (Guidance, []Record, error) {
 		opened.Input, opened.Digest = "text", DigestOf(in.Text).String()
 	}
 	again := in.Turn == s.core.turn
-	if again && (in.Text == "" || opened.Digest == s.core.said) {
+	if again && (in.Text == "" || opened.Digest == s.core.said || s.core.input == inputChoice) {
 		return s.guidance(&s.core, in.Turn), nil, nil
 	}
 	if err := d.emit(TurnOpened, opened); err != nil {
@@ -299,6 +299,8 @@ func (d *decision) look(i int, directed bool, text *searched, r Response) error 
 	beat := &d.s.episode.Beats[i]
 	v := verdictRecorded{Turn: r.Turn, Attempt: r.Attempt, about: about{Beat: beat.ID}, Method: beat.Detection.String(), Verdict: No.String()}
 	switch beat.Detection {
+	case Undetected:
+		return nil
 	case Automatic:
 		if !directed {
 			return nil

@@ -81,12 +81,13 @@ type Detection uint8
 
 // The ways of detection.
 const (
-	Semantic  Detection = iota // a judge is asked
-	Keyword                    // one of some words occurs in the response
-	Automatic                  // assumed of a response that was told to
+	Semantic   Detection = iota // a judge is asked
+	Keyword                     // one of some words occurs in the response
+	Automatic                   // assumed of a response that was told to
+	Undetected                  // of any other type: such a beat never lands
 )
 
-var detections = []string{"semantic", "keyword", "automatic"}
+var detections = []string{"semantic", "keyword", "automatic", "undetected"}
 
 func (d Detection) String() string { return detections[d] }
 

@@ -365,7 +365,7 @@ func (a *application) apply() string {
 			return "the turn is not ready for it"
 		}
 		a.c.phase, a.c.heard = phaseEvaluated, nil
-		a.c.overdue(a.s)
+		a.c.overdue(a.s, a.kept)
 		return ""
 	default:
 		return "an unknown word"
@@ -460,7 +460,7 @@ func (a *application) judged() string {
 		return ""
 	}
 	name, _ := textOf(a.v, "method")
-	method := slices.Index(detections, name)
+	method := slices.Index(detections[:Undetected], name)
 	verdict, _ := textOf(a.v, "verdict")
 	if method < 0 || !slices.Contains(findings, verdict) {
 		return "it says nothing"

@@ -160,6 +160,12 @@ func (s *State) eligible(c *core, i int) bool {
 	return beat.RequiresFlag == "" || c.hasFlag(beat.RequiresFlag)
 }
 
+// wasEligible reports whether a beat was eligible when this turn was guided, and
+// still is: what was released by this turn's response had no chance in it yet.
+func (s *State) wasEligible(c, before *core, i int) bool {
+	return s.eligible(c, i) && (before == nil || s.eligible(before, i))
+}
+
 // maxAnchor is how long an anchor may be, in code points.
 const maxAnchor = 100
 

@@ -50,7 +50,7 @@ func Migrate(v signal.Value) (signal.Value, []Todo, error) {
 			stay = append(stay, point)
 			continue
 		}
-		name := id + "_beat"
+		name := strings.ToValidUTF8(id[:min(len(id), maxID/2)], "") + "_beat"
 		for names[name] {
 			name += "_"
 		}

@@ -114,7 +114,7 @@ func (d *decision) deadlines() error {
 		if at.status != statusPending || n < beat.Deadline || d.s.core.heldAt(i) >= 0 {
 			continue
 		}
-		eligible := d.s.eligible(&d.s.core, i)
+		eligible := d.s.wasEligible(&d.s.core, d.s.kept, i)
 		if !at.missedDeadline {
 			if err := d.emit(DeadlineMissed, deadlineMissed{n, beat.ID, beat.Deadline, eligible}); err != nil {
 				return err

@@ -237,10 +237,10 @@ func (c *core) drop(beat int) {
 }
 
 // overdue notes the beats that this turn leaves overdue for the first time.
-func (c *core) overdue(s *State) {
+func (c *core) overdue(s *State, before *core) {
 	cloned := false
 	for i := range c.beats {
-		if c.beats[i].overdueFrom > 0 || c.turn < s.episode.Beats[i].Deadline || !s.eligible(c, i) {
+		if c.beats[i].overdueFrom > 0 || c.turn < s.episode.Beats[i].Deadline || !s.wasEligible(c, before, i) {
 			continue
 		}
 		if !cloned {
@@ -629,7 +629,7 @@ func (r *stateReader) core(e *Episode) core {
 	for range r.array() {
 		r.tuple(3)
 		kind := r.subject()
-		h := heard{kind, r.below(c.subjects(kind), "subject"), Detection(r.below(len(detections), "detection"))}
+		h := heard{kind, r.below(c.subjects(kind), "subject"), Detection(r.below(int(Undetected), "detection"))}
 		if r.err != nil {
 			return c
 		}

@@ -1,0 +1,356 @@
+package director_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+func must(records []director.Record, err error) []director.Record {
+	if err != nil {
+		panic(err)
+	}
+	return records
+}
+
+func play(t testing.TB, s *director.State, records []director.Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := s.Apply(r.Word, r.Value); err != nil {
+			t.Fatalf("%s %s: %v", r.Word, r.Value, err)
+		}
+	}
+}
+
+// episode draws an episode with every kind of beat and policy.
+func episode(t *rapid.T) *director.Episode {
+	n := rapid.IntRange(0, 6).Draw(t, "beats")
+	var beats []string
+	for i := range n {
+		target := rapid.IntRange(1, 6).Draw(t, "target")
+		members := []string{
+			fmt.Sprintf(`"id": "b%d", "description": "d", "character_instruction": "c", "forced_line": "w%d!", "target_turn": %d, "deadline_turn": %d`,
+				i, i, target, target+rapid.IntRange(0, 3).Draw(t, "window")),
+			fmt.Sprintf(`"detection_type": %q, "detection_criteria": "w%d"`, rapid.SampledFrom([]string{"semantic", "keyword", "automatic"}).Draw(t, "type"), i),
+		}
+		if rapid.Bool().Draw(t, "choice") {
+			members = append(members, fmt.Sprintf(`"choice_point": {"id": "p%d", "choices": [{"id": "x", "label": "X", "sets_flag": "f%d"}, {"id": "y", "label": "Y", "clears_flag": "f0"}]}`, i, i))
+		}
+		if i > 0 && rapid.Bool().Draw(t, "requires") {
+			members = append(members, fmt.Sprintf(`"requires_beat": "b%d"`, rapid.IntRange(0, i-1).Draw(t, "required")))
+		}
+		if i > 0 && rapid.IntRange(0, 3).Draw(t, "flagged") == 0 {
+			members = append(members, `"requires_flag": "f0"`)
+		}
+		if rapid.Bool().Draw(t, "misses") {
+			members = append(members, fmt.Sprintf(`"max_overdue_turns": %d, "on_miss": %q, "dependants": %q`, rapid.IntRange(1, 2).Draw(t, "overdue"),
+				rapid.SampledFrom([]string{"keep", "force", "skip", "fail"}).Draw(t, "miss"), rapid.SampledFrom([]string{"drop", "release"}).Draw(t, "dependants")))
+		}
+		beats = append(beats, "{"+strings.Join(members, ", ")+"}")
+	}
+	text := fmt.Sprintf(`{"id": "e", "flags": ["f0"], "turn_budget": %d, "success_condition": "flag:f1", "user_objective": "o", "next_episode": "n",
+		"objectives": [{"id": "judged", "success_condition": "semantic:s"}], "visuals": {"mode": "cinematic"},
+		"props": [{"id": "k", "name": "w1"}], "beats": [%s],
+		"choice_points": [{"id": "l1", "trigger": "turn:2", "choices": [{"id": "x", "label": "X", "sets_flag": "f2"}, {"id": "y", "label": "Y"}]},
+			{"id": "l2", "trigger": "after_objective:primary", "choices": [{"id": "x", "label": "X"}]}],
+		"policy": {"order": %q, "spontaneous": %v, "pending_choice": %q, "keywords": %q, "judge_retries": %d}}`,
+		rapid.IntRange(0, 6).Draw(t, "budget"), strings.Join(beats, ", "), rapid.SampledFrom([]string{"authored", "urgent"}).Draw(t, "order"),
+		rapid.Bool().Draw(t, "spontaneous"), rapid.SampledFrom([]string{"strict", "free"}).Draw(t, "pending"),
+		rapid.SampledFrom([]string{"word", "contains"}).Draw(t, "keywords"), rapid.IntRange(0, 1).Draw(t, "retries"))
+	e, diagnostics := director.Parse("e.json", []byte(text))
+	if err := diagnostics.Err(); err != nil {
+		t.Fatal(err, text)
+	}
+	return e
+}
+
+func beatsOf(s *director.State) map[string]map[string]any {
+	beats := map[string]map[string]any{}
+	for id, b := range s.View().(map[string]any)["beats"].(map[string]any) {
+		beats[id] = b.(map[string]any)
+	}
+	return beats
+}
+
+// Whatever is called in whatever order: a beat lands only if it was eligible
+// when its turn was guided; a choice is made once; guidance derived again is
+// what was issued; decisions change nothing; and replay, also from the bytes of
+// any moment, gives the same bytes.
+func TestAnyPlay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := episode(t)
+		var live, again director.State
+		var eligible map[string]bool
+		made := map[string]string{}
+		offered := map[int]int{}
+		apply := func(records []director.Record, err error, before []byte) {
+			if !bytes.Equal(before, live.AppendState(nil)) {
+				t.Fatal("a decision has changed the state")
+			}
+			if err != nil && len(records) > 0 && !errors.Is(err, director.ErrRecord) {
+				t.Fatalf("records with %v", err)
+			}
+			if errors.Is(err, director.ErrRecord) {
+				t.Fatalf("a decision that cannot be applied: %v", err)
+			}
+			for _, r := range records {
+				if r.Word == director.GuidanceIssued {
+					if err := again.CheckGuidance(r.Value); err != nil {
+						t.Fatal(err)
+					}
+				}
+				text := func(name string) string {
+					m, _ := r.Value.Get(name)
+					s, _ := m.Text()
+					return s
+				}
+				switch r.Word {
+				case director.BeatLanded:
+					heard, _ := r.Value.Get("heard_at_turn")
+					if n, _ := heard.Int64(); int(n) == live.Turn() && !eligible[text("beat")] {
+						t.Fatalf("%s lands and was not eligible", text("beat"))
+					}
+				case director.AttemptDropped:
+					offered[live.Turn()] = 0
+				case director.ChoiceOffered:
+					if offered[live.Turn()]++; offered[live.Turn()] > 1 {
+						t.Fatal("two choices in one turn")
+					}
+				case director.ChoiceSelected:
+					if made[text("choice_point")] != "" {
+						t.Fatalf("%s is chosen twice", text("choice_point"))
+					}
+					made[text("choice_point")] = text("choice")
+				}
+				for _, s := range []*director.State{&live, &again} {
+					if err := s.Apply(r.Word, r.Value); err != nil {
+						t.Fatalf("%s %s: %v", r.Word, r.Value, err)
+					}
+				}
+				if r.Word == director.GuidanceIssued {
+					eligible = map[string]bool{}
+					for id, b := range beatsOf(&live) {
+						eligible[id] = b["eligible"].(bool)
+					}
+				}
+				restored, err := director.Restore(again.AppendState(nil))
+				if err != nil {
+					t.Fatalf("after %s: %v", r.Word, err)
+				}
+				again = *restored
+			}
+			if !bytes.Equal(live.AppendState(nil), again.AppendState(nil)) {
+				t.Fatal("replayed, the state differs")
+			}
+		}
+		records, err := live.Start(e, "f3")
+		apply(records, err, live.AppendState(nil))
+		said := rapid.StringMatching(`(w[0-6] ){0,4}`)
+		t.Repeat(map[string]func(*rapid.T){
+			"guide": func(t *rapid.T) {
+				before := live.AppendState(nil)
+				text := rapid.SampledFrom([]string{"", "w0 w1 w2"}).Draw(t, "text")
+				_, records, err := live.Guide(director.Input{Turn: live.Turn() + rapid.IntRange(-1, 2).Draw(t, "step"), Text: text})
+				apply(records, err, before)
+			},
+			"respond": func(t *rapid.T) {
+				before := live.AppendState(nil)
+				_, records, err := live.Respond(director.Response{Turn: live.Turn(), Attempt: rapid.IntRange(0, 3).Draw(t, "attempt"), Text: said.Draw(t, "said")})
+				apply(records, err, before)
+			},
+			"judge": func(t *rapid.T) {
+				before := live.AppendState(nil)
+				subject := director.Subject{Kind: director.AboutObjective, ID: "judged"}
+				if list := live.Awaiting(); len(list) > 0 {
+					subject = rapid.SampledFrom(list).Draw(t, "subject")
+				}
+				raw := rapid.SampledFrom([]string{"YES", "NO", "who knows"}).Draw(t, "raw")
+				attempt := live.View().(map[string]any)["attempt"].(int64)
+				_, records, err := live.Judge(director.Verdict{Turn: live.Turn(), Attempt: int(attempt), Subject: subject, Raw: raw})
+				apply(records, err, before)
+			},
+			"expire": func(*rapid.T) {
+				before := live.AppendState(nil)
+				_, records, err := live.Expire("")
+				apply(records, err, before)
+			},
+			"choose": func(t *rapid.T) {
+				before := live.AppendState(nil)
+				point := rapid.SampledFrom([]string{"p0", "p1", "p2", "l1", "l2", "none"}).Draw(t, "point")
+				if o := live.Pending(); o != nil {
+					point = o.ID
+				}
+				option := rapid.SampledFrom([]string{"x", "y"}).Draw(t, "option")
+				c, records, err := live.Choose(point, option)
+				if err == nil && made[point] != "" && made[point] != option {
+					t.Fatal("another option was chosen as well")
+				}
+				if err == nil && c.Again != (made[point] == option) {
+					t.Fatal("it is not told whether it was chosen before")
+				}
+				apply(records, err, before)
+			},
+		})
+	})
+}
+
+// The order in which verdicts come makes no difference.
+func TestVerdictsInAnyOrder(t *testing.T) {
+	e := parse(t, `{"policy": {"spontaneous": true}, "beats": [
+		{"id": "a", "description": "a", "character_instruction": "a", "target_turn": 5, "choice_point": {"id": "p", "choices": [{"id": "x", "label": "X"}]}},
+		{"id": "b", "description": "b", "character_instruction": "b", "target_turn": 1, "choice_point": {"id": "q", "choices": [{"id": "x", "label": "X"}]}},
+		{"id": "c", "description": "c", "character_instruction": "c", "target_turn": 6}]}`)
+	landed := map[string]bool{}
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		var s director.State
+		play(t, &s, must(s.Start(e)))
+		_, records, err := s.Guide(director.Input{Turn: 1})
+		play(t, &s, must(records, err))
+		out, records, err := s.Respond(director.Response{Turn: 1, Text: "All."})
+		play(t, &s, must(records, err))
+		for _, i := range order {
+			q := out.Questions[i]
+			_, records, err := s.Judge(director.Verdict{Turn: 1, Attempt: 1, Subject: q.Subject, Raw: "YES"})
+			play(t, &s, must(records, err))
+		}
+		landed[string(s.AppendState(nil))] = true
+		if o := s.Pending(); o == nil || o.ID != "q" {
+			t.Errorf("%v: pending is %v", order, o)
+		}
+	}
+	if len(landed) != 1 {
+		t.Errorf("%d states", len(landed))
+	}
+}
+
+// Flags, and nothing else, go on into the next episode of a session.
+func TestSeries(t *testing.T) {
+	first := parse(t, read(t, "episodes/interview.json"))
+	second := parse(t, `{"id": "first_day", "flags": ["asked_range"], "flag_context_rules": [{"if_flag": "asked_range", "inject": "They bargain."}]}`)
+	var s director.State
+	play(t, &s, must(s.Start(first, "asked_range", "asked_range")))
+	play(t, &s, must(s.Start(second, "later")))
+	g, err := s.Guidance(1)
+	if err != nil || !slices.Equal(g.Context, []string{"They bargain."}) || s.Turn() != 0 {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+// interview plays the example into states of every shape.
+func interview(t testing.TB) (states [][]byte, records []director.Record) {
+	var s director.State
+	states = append(states, s.AppendState(nil))
+	apply := func(more []director.Record, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range more {
+			play(t, &s, []director.Record{r})
+			states = append(states, s.AppendState(nil))
+		}
+		records = append(records, more...)
+	}
+	apply(s.Start(parse(t, read(t, "episodes/interview.json")), "met"))
+	for n, said := range []string{"Hello.", "Go on.", "And your salary?", "Fifty to sixty.", "So.", "So.", "So.", "An offer, then."} {
+		_, more, err := s.Guide(director.Input{Turn: n + 1})
+		apply(more, err)
+		out, more, err := s.Respond(director.Response{Turn: n + 1, Text: said})
+		apply(more, err)
+		for _, q := range out.Questions {
+			_, more, err := s.Judge(director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Raw: "YES", Model: "m"})
+			apply(more, err)
+		}
+		if o := s.Pending(); o != nil {
+			_, more, err := s.Choose(o.ID, o.Options[0].ID)
+			apply(more, err)
+		}
+	}
+	return states, records
+}
+
+// Truncated states are refused, at every length.
+func TestRestoreTruncated(t *testing.T) {
+	states, _ := interview(t)
+	whole := states[len(states)-1]
+	for n := range whole {
+		if _, err := director.Restore(whole[:n]); !errors.Is(err, director.ErrState) {
+			t.Fatalf("%d of %d bytes: err = %v, want ErrState", n, len(whole), err)
+		}
+	}
+	if _, err := director.Restore(append([]byte{0x95, 9}, whole[2:]...)); !errors.Is(err, director.ErrStateVersion) {
+		t.Errorf("another version: %v", err)
+	}
+}
+
+// The meter says what happened.
+func TestMeter(t *testing.T) {
+	_, records := interview(t)
+	var m director.Meter
+	for range 3 {
+		if err := m.Session(slices.Values(records)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A session that ends early: nothing landed.
+	if err := m.Session(slices.Values(records[:8])); err != nil {
+		t.Fatal(err)
+	}
+	reports := m.Reports()
+	if len(reports) != 1 {
+		t.Fatalf("%d reports", len(reports))
+	}
+	r := reports[0]
+	if r.Sessions != 4 || r.Delivery != (director.Rate{N: 9, Of: 9}) || r.Selection != (director.Rate{N: 6, Of: 6}) || r.MessageAfter.N != 0 ||
+		r.Relevance.Share() != 1 || r.Seen != 2 || r.Possible != 12 {
+		t.Errorf("%+v", r)
+	}
+	if b := r.Beats[0]; b.Landed != (director.Rate{N: 3, Of: 4}) || b.Median != -1 || b.P95 != -1 || b.NeverEligible {
+		t.Errorf("%+v", b)
+	}
+	if c := r.Choices[0]; c.Selected[0] != 3 || c.Offered != 3 {
+		t.Errorf("%+v", c)
+	}
+	if want := []string{"named_number", "offer_open", "put_off"}; !slices.Equal(r.NeverSet, want) {
+		t.Errorf("never set: %v", r.NeverSet)
+	}
+}
+
+// Events that cannot follow are refused and change nothing.
+func TestApplyRefuses(t *testing.T) {
+	states, records := interview(t)
+	for _, state := range [][]byte{states[0], states[1], states[len(states)-1]} {
+		s, err := director.Restore(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range append(director.Words(), "nothing") {
+			for _, text := range []string{`7`, `{}`, `{"turn": -1}`, `{"turn": 8}`, `{"turn": 0}`, `{"turn": 8, "beat": "nobody"}`, `{"turn": 1e3}`} {
+				v, err := signal.ParseValue([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Apply(word, v); err != nil && !errors.Is(err, director.ErrRecord) && !errors.Is(err, director.ErrEpisode) {
+					t.Errorf("%s %s: %v", word, text, err)
+				} else if err != nil && !bytes.Equal(state, s.AppendState(nil)) {
+					t.Errorf("%s %s is refused and has changed the state", word, text)
+				}
+				if s, err = director.Restore(state); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	var s director.State
+	if err := s.Apply(records[1].Word, records[1].Value); !errors.Is(err, director.ErrRecord) {
+		t.Errorf("a turn without an episode: %v", err)
+	}
+}

@@ -1,0 +1,294 @@
+package director_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// sentences say what an event means; {name} stands for its member.
+var sentences = map[string]string{
+	director.EpisodeStarted:     "the episode begins with the flags {flags}",
+	director.TurnOpened:         "turn {turn} opens, its input: {input} {choice_point} {choice}",
+	director.ChoiceDeclined:     "{choice_point} is declined: the user answers in their own words",
+	director.ResponseRecorded:   "response {attempt} of turn {turn} is recorded",
+	director.AttemptDropped:     "response {attempt} is dropped, with all that came of it",
+	director.JudgementAsked:     "a judge is asked about {beat}{objective}",
+	director.VerdictRecorded:    "verdict on {beat}{objective}, {method}: {verdict} {matched}{raw}{failure}{again}{inactive}",
+	director.BeatHeld:           "{beat} was heard in turn {heard_at_turn}, and waits: this turn has its choice",
+	director.BeatLanded:         "{beat} lands, {assurance}, heard in turn {heard_at_turn}",
+	director.BeatForced:         "the line of {beat} is inserted: {line}",
+	director.BeatMissed:         "{beat} is given up ({cause})",
+	director.DeadlineMissed:     "{beat} missed its deadline, turn {deadline}; eligible: {eligible}",
+	director.ChoiceOffered:      "the choice {choice_point} is offered, {mode}, after: {character_said}",
+	director.ChoiceSelected:     "of {choice_point} the user chooses {choice}: {label}",
+	director.FlagSet:            "the flag {flag} is set by {cause}",
+	director.FlagCleared:        "the flag {flag} is cleared by {cause}",
+	director.ObjectiveCompleted: "objective {objective} is completed ({cause})",
+	director.ObjectiveFailed:    "objective {objective} has failed ({cause})",
+	director.EpisodeFailed:      "the episode has failed ({cause})",
+	director.PropRevealed:       "{prop} comes to light ({cause})",
+	director.VisualTriggered:    "picture {index} of {of} is wanted",
+	director.SuggestionMade:     "next could be {episode} ({cause})",
+}
+
+// TestStories plays the scripts in testdata/stories. Each begins with the rule
+// that it shows. Lines of a script are
+//
+//	start [FLAG…]             begin episode.json
+//	turn N [TEXT]             the user says it, and the character is guided
+//	says TEXT                 the character responds
+//	anew TEXT                 … and is made to respond once more
+//	judge ID RAW              a model's verdict about a beat
+//	late N ATTEMPT ID RAW     … about an attempt that may be over
+//	expire                    no verdict is waited for any longer
+//	choose POINT OPTION       the user chooses
+//	prompt ID                 show the open question about a beat
+//	section                   show the prompt section of the turn
+//	beats, flags              show what they have come to
+//
+// After every line the state is made anew from the records alone, and from its
+// bytes, and must be the same.
+func TestStories(t *testing.T) {
+	golden(t, "stories", "told", func(t *testing.T, files map[string]string) string {
+		episode, diagnostics := director.Parse("episode.json", []byte(files["episode.json"]))
+		var out strings.Builder
+		for _, d := range diagnostics {
+			fmt.Fprintln(&out, d)
+		}
+		if episode == nil {
+			return out.String()
+		}
+		s := stage{t: t, out: &out, episode: episode}
+		for line := range strings.Lines(files["script"]) {
+			if line = strings.TrimSpace(line); line != "" {
+				s.play(line)
+			}
+		}
+		return out.String()
+	})
+}
+
+type stage struct {
+	t       *testing.T
+	out     *strings.Builder
+	episode *director.Episode
+	live    director.State
+	again   director.State
+	asked   []director.Question
+	guided  director.Guidance
+}
+
+func (s *stage) say(format string, args ...any) {
+	text := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+	fmt.Fprintf(s.out, "\t%s\n", text)
+}
+
+func (s *stage) play(line string) {
+	fmt.Fprintln(s.out, line)
+	verb, rest, _ := strings.Cut(line, " ")
+	var records []director.Record
+	var err error
+	var outcome director.Outcome
+	switch verb {
+	case "start":
+		records, err = s.live.Start(s.episode, strings.Fields(rest)...)
+	case "turn":
+		var n int
+		if _, err := fmt.Sscan(rest, &n); err != nil {
+			s.t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(rest, " ")
+		s.guided, records, err = s.live.Guide(director.Input{Turn: n, Text: text})
+	case "says", "anew":
+		r := director.Response{Turn: s.live.Turn(), Text: rest}
+		if verb == "says" {
+			r.Attempt = 1
+		}
+		outcome, records, err = s.live.Respond(r)
+		s.asked = outcome.Questions
+	case "judge":
+		id, raw, _ := strings.Cut(rest, " ")
+		for _, q := range s.asked {
+			if q.Subject.ID == id {
+				outcome, records, err = s.live.Judge(director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Raw: raw})
+			}
+		}
+	case "late":
+		v := director.Verdict{Subject: director.Subject{Kind: director.AboutBeat}}
+		if _, err := fmt.Sscan(rest, &v.Turn, &v.Attempt, &v.Subject.ID, &v.Raw); err != nil {
+			s.t.Fatal(err)
+		}
+		outcome, records, err = s.live.Judge(v)
+	case "expire":
+		outcome, records, err = s.live.Expire("the time was up")
+	case "choose":
+		point, option, _ := strings.Cut(rest, " ")
+		var c director.Choice
+		c, records, err = s.live.Choose(point, option)
+		if err == nil && c.Again {
+			s.say("it was chosen before; the first result is returned")
+		}
+		if err == nil && c.Message != nil {
+			s.say("the next line of the user: %s", c.Message.Content)
+		}
+	case "prompt":
+		for _, q := range s.asked {
+			if q.Subject.ID == rest {
+				fmt.Fprint(s.out, q.Prompt)
+			}
+		}
+	case "section":
+		fmt.Fprint(s.out, s.guided.Section())
+	case "beats":
+		view := s.live.View().(map[string]any)
+		for _, b := range s.episode.Beats {
+			beat := view["beats"].(map[string]any)[b.ID].(map[string]any)
+			s.say("%s is %v; delivered in turn %v, detected in turn %v", b.ID, beat["status"], beat["delivered_at_turn"], beat["detected_at_turn"])
+		}
+	case "flags":
+		s.say("%v", s.live.View().(map[string]any)["flag_causes"])
+	default:
+		s.t.Fatalf("what is %q?", line)
+	}
+	if err != nil {
+		s.say("refused: %v", err)
+		if len(records) > 0 {
+			s.t.Errorf("%s: refused with %d records", line, len(records))
+		}
+		for _, decided := range []error{
+			director.ErrTurn, director.ErrAwaiting, director.ErrChoicePending, director.ErrNotFound, director.ErrNotOpen, director.ErrConflict,
+		} {
+			if errors.Is(err, decided) {
+				return
+			}
+		}
+		s.t.Errorf("%s: an error that is no decision: %v", line, err)
+	}
+	s.record(records)
+	if verb == "turn" {
+		if d := s.guided.Directive; d != nil {
+			s.say("%s: %s [%s] %s. %s", s.guided.Pacing, d.Beat, d.Urgency.Label(), d.Instruction, d.Context)
+		} else {
+			s.say("%s: no beat", s.guided.Pacing)
+		}
+	}
+	for _, in := range outcome.Insertions {
+		s.say("→ to be said: %s", in.Line)
+	}
+}
+
+// record applies records, to the state that lives and to one that has nothing
+// else, and compares the two and what can be restored of them.
+func (s *stage) record(records []director.Record) {
+	s.t.Helper()
+	for _, r := range records {
+		if r.Word == director.GuidanceIssued {
+			if err := s.again.CheckGuidance(r.Value); err != nil {
+				s.t.Error(err)
+			}
+		}
+		for _, state := range []*director.State{&s.live, &s.again} {
+			if err := state.Apply(r.Word, r.Value); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		if sentence, ok := sentences[r.Word]; ok {
+			s.say("%s", tell(sentence, r.Value))
+		}
+	}
+	live := s.live.AppendState(nil)
+	if diff := cmp.Diff(live, s.again.AppendState(nil)); diff != "" {
+		s.t.Fatalf("replayed, the state differs: %s", diff)
+	}
+	restored, err := director.Restore(live)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.again = *restored
+}
+
+func tell(sentence string, v signal.Value) string {
+	for {
+		before, rest, ok := strings.Cut(sentence, "{")
+		name, after, _ := strings.Cut(rest, "}")
+		if !ok {
+			return sentence
+		}
+		text := ""
+		if m, ok := v.Get(name); ok {
+			if text, ok = m.Text(); !ok {
+				text = strings.NewReplacer("{", "(", "}", ")").Replace(m.String())
+			}
+			if name == "again" || name == "inactive" {
+				text = " (" + name + ")"
+			}
+		}
+		sentence = before + strings.NewReplacer("{", "(", "}", ")").Replace(text) + after
+	}
+}
+
+// TestDiagnostics parses the episodes in testdata/diagnostics and compares what
+// an author is told.
+func TestDiagnostics(t *testing.T) {
+	golden(t, "diagnostics", "told", func(t *testing.T, files map[string]string) string {
+		episode, diagnostics := director.Parse("episode.json", []byte(files["episode.json"]))
+		if refused := diagnostics.Err() != nil; refused != (episode == nil) {
+			t.Errorf("refused = %v with episode %v", refused, episode)
+		}
+		if len(diagnostics) == 0 {
+			return "nothing\n"
+		}
+		return diagnostics.Error() + "\n"
+	})
+}
+
+// golden runs every txtar file of a folder and compares what comes of it with
+// its last part.
+func golden(t *testing.T, folder, result string, run func(*testing.T, map[string]string) string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files in %s: %v", folder, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			got := run(t, files)
+			if *update {
+				last := len(archive.Files) - 1
+				if archive.Files[last].Name != result {
+					archive.Files = append(archive.Files, txtar.File{Name: result})
+					last++
+				}
+				archive.Files[last].Data = []byte(got)
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(files[result], got); diff != "" {
+				t.Errorf("(-want +got; run with -update to accept)\n%s", diff)
+			}
+		})
+	}
+}
