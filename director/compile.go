@@ -189,7 +189,7 @@ func (b *builder) beat(n node, e *Episode, i int, defaults missRules) Beat {
 	if !b.object(n, "a beat", beatMembers...) {
 		return beat
 	}
-	beat.ID = b.id(n, "id")
+	beat.ID = b.id(n)
 	beat.Description = b.text(n, "description")
 	beat.Instruction = b.needed(n, "character_instruction")
 	if !n.has("target_turn") {
@@ -298,13 +298,13 @@ func (b *builder) choice(n node, e *Episode, beat int) int {
 	if !b.object(n, "a choice point", members...) {
 		return -1
 	}
-	c := ChoicePoint{ID: b.id(n, "id"), Prompt: b.text(n, "prompt"), Beat: beat, Trigger: Trigger{Objective: -1}}
+	c := ChoicePoint{ID: b.id(n), Prompt: b.text(n, "prompt"), Beat: beat, Trigger: Trigger{Objective: -1}}
 	names := map[string]bool{}
 	for _, o := range b.list(n, "choices").elements {
 		if !b.object(o, "a choice", "id", "label", "sets_flag", "clears_flag", "note") {
 			continue
 		}
-		option := Option{b.id(o, "id"), b.needed(o, "label"), b.text(o, "sets_flag"), b.text(o, "clears_flag")}
+		option := Option{b.id(o), b.needed(o, "label"), b.text(o, "sets_flag"), b.text(o, "clears_flag")}
 		if names[option.ID] {
 			b.errorf(o.at("id"), "there is another choice %s", quoted(option.ID))
 		}
@@ -379,7 +379,7 @@ func (b *builder) objectives(n node, e *Episode) {
 		if !b.object(o, "an objective", "id", "description", "success_condition", "failure_condition", "on_success", "on_failure", "note") {
 			continue
 		}
-		id := b.id(o, "id")
+		id := b.id(o)
 		if slices.ContainsFunc(e.Objectives, func(other Objective) bool { return other.ID == id }) {
 			b.errorf(o.at("id"), "there is another objective %s", quoted(id))
 		}
@@ -447,7 +447,7 @@ func (b *builder) props(list node, e *Episode) {
 	for i, n := range list.elements {
 		p := Prop{Requires: -1}
 		if b.object(n, "a prop", "id", "name", "slug", "content", "reveal", "reveal_turn_hint", "requires_prop", "note") {
-			p.ID, p.Name, p.Slug = b.id(n, "id"), b.needed(n, "name"), b.text(n, "slug")
+			p.ID, p.Name, p.Slug = b.id(n), b.needed(n, "name"), b.text(n, "slug")
 			p.Content = b.text(n, "content")
 			ways := []string{"character_initiated", "player_requested", "automatic", "gated"}
 			way := b.oneOf(n, "reveal", 0, ways...)

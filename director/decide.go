@@ -396,7 +396,7 @@ func (s *State) Judge(v Verdict) (Outcome, []Record, error) {
 	d := decision{s: *s, out: Outcome{Turn: s.core.turn, Attempt: s.core.attempt}}
 	r := verdictRecorded{
 		Turn: v.Turn, Attempt: v.Attempt, about: aboutOf(v.Subject), Method: Semantic.String(),
-		Model: v.Model, Raw: v.Raw, Failure: v.Failure, Latency: max(v.Latency, 0),
+		Model: clip(v.Model), Raw: clip(v.Raw), Failure: clip(v.Failure), Latency: max(v.Latency, 0),
 	}
 	finding := Unclear
 	if v.Failure == "" {
@@ -417,6 +417,12 @@ func (s *State) Judge(v Verdict) (Outcome, []Record, error) {
 	return d.out, d.records, err
 }
 
+// maxRaw is how much of an answer is kept, in bytes. A word was asked for.
+const maxRaw = 4096
+
+// clip shortens what a model said.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxRaw)], "") }
+
 // Expire gives up the verdicts that are awaited: each is recorded as unclear,
 // for the reason given, and the turn is evaluated.
 func (s *State) Expire(reason string) (Outcome, []Record, error) {
@@ -427,7 +433,7 @@ func (s *State) Expire(reason string) (Outcome, []Record, error) {
 	for _, subject := range s.Awaiting() {
 		err := d.emit(VerdictRecorded, verdictRecorded{
 			Turn: s.core.turn, Attempt: s.core.attempt, about: aboutOf(subject), Method: Semantic.String(),
-			Verdict: Unclear.String(), Failure: cmp.Or(reason, "expired"),
+			Verdict: Unclear.String(), Failure: cmp.Or(clip(reason), "expired"),
 		})
 		if err != nil {
 			return Outcome{}, nil, err

@@ -158,8 +158,19 @@ func TestPacing(t *testing.T) {
 		n, budget int
 		want      string
 	}{
-		{1, 10, "establish"}, {2, 10, "develop"}, {3, 20, "develop"}, {2, 20, "establish"}, {4, 10, "escalate"}, {7, 10, "peak"},
-		{9, 10, "resolve"}, {99, 10, "resolve"}, {1, 0, "establish"}, {2, 0, "develop"}, {5, 0, "escalate"}, {10, 0, "peak"}, {15, 0, "resolve"},
+		{1, 10, "establish"},
+		{2, 10, "develop"},
+		{3, 20, "develop"},
+		{2, 20, "establish"},
+		{4, 10, "escalate"},
+		{7, 10, "peak"},
+		{9, 10, "resolve"},
+		{99, 10, "resolve"},
+		{1, 0, "establish"},
+		{2, 0, "develop"},
+		{5, 0, "escalate"},
+		{10, 0, "peak"},
+		{15, 0, "resolve"},
 	} {
 		if got := director.Pacing(c.n, c.budget); got != c.want {
 			t.Errorf("turn %d of %d: %s, want %s", c.n, c.budget, got, c.want)

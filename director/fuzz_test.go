@@ -19,7 +19,9 @@ func FuzzParse(f *testing.F) {
 		if (e == nil) != (diagnostics.Err() != nil) {
 			t.Fatalf("episode %v with %v", e, diagnostics)
 		}
-		director.ParseGenre("x", text)
+		if g, diagnostics := director.ParseGenre("x", text); (g == nil) != (diagnostics.Err() != nil) {
+			t.Fatalf("doctrine %v with %v", g, diagnostics)
+		}
 		if e == nil {
 			return
 		}

@@ -86,7 +86,7 @@ func (b *builder) genre(n node) *Genre {
 		return nil
 	}
 	g := &Genre{
-		ID: b.id(n, "id"), Name: b.needed(n, "name"), Tagline: b.needed(n, "tagline"), Purpose: b.needed(n, "purpose"),
+		ID: b.id(n), Name: b.needed(n, "name"), Tagline: b.needed(n, "tagline"), Purpose: b.needed(n, "purpose"),
 		Mandatory: b.texts(n, "mandatory"), Forbidden: b.texts(n, "forbidden"),
 		EnergyLabel: b.needed(n, "energy_label"), Closing: b.needed(n, "closing"),
 		Energy: b.texted(n, "energy", Energies), Pacing: b.texted(n, "pacing", Phases),

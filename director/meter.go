@@ -84,7 +84,6 @@ type measured struct {
 	episode  *Episode
 	report   Report
 	late     [][]int
-	directed []Rate
 	eligible []bool
 	flags    map[string]bool
 	combined map[string]bool

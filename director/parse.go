@@ -249,10 +249,10 @@ func (b *builder) needed(n node, name string) string {
 // maxID bounds the name of a thing.
 const maxID = 200
 
-func (b *builder) id(n node, name string) string {
-	s := b.needed(n, name)
+func (b *builder) id(n node) string {
+	s := b.needed(n, "id")
 	if len(s) > maxID {
-		b.errorf(n.at(name), "%s is longer than %d bytes", name, maxID)
+		b.errorf(n.at("id"), "id is longer than %d bytes", maxID)
 	}
 	return s
 }

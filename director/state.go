@@ -419,8 +419,11 @@ func restore(b []byte) (*State, error) {
 				r.fail("what was kept is not of this turn")
 			}
 		}
-	} else if !r.isNil() || !r.isNil() {
-		r.fail("a core without an episode")
+	} else {
+		core, kept := r.isNil(), r.isNil()
+		if !core || !kept {
+			r.fail("a core without an episode")
+		}
 	}
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("bytes after the end")
