@@ -19,7 +19,7 @@ func many(b *testing.B, n int) *director.Episode {
 // Guidance before a turn, with a thousand beats that are all looked at.
 func BenchmarkGuidance(b *testing.B) {
 	var s director.State
-	play(b, &s, must(s.Start(many(b, 1000))))
+	play(b, &s, must(s.Start(many(b, 1000), director.Opening{})))
 	for b.Loop() {
 		if _, err := s.Guidance(1000); err != nil {
 			b.Fatal(err)
@@ -31,7 +31,7 @@ func BenchmarkGuidance(b *testing.B) {
 func BenchmarkFold(b *testing.B) {
 	const turns = 100_000
 	var s director.State
-	records := must(s.Start(many(b, 20)))
+	records := must(s.Start(many(b, 20), director.Opening{}))
 	play(b, &s, records)
 	for n := range turns {
 		_, more, err := s.Guide(director.Input{Turn: n + 1, Text: "Go on."})

@@ -527,9 +527,14 @@ func (b *builder) reach(n node, e *Episode) {
 	for i, at := range n.at("flag_context_rules").elements {
 		unset(at.at("if_flag"), e.Contexts[i].Flag)
 	}
-	for _, o := range e.Objectives {
-		if o.Success.Kind == ByFlag {
-			unset(n.at("success_condition"), o.Success.Flag)
-		}
+	objectives := e.Objectives
+	if n.has("user_objective") || n.has("success_condition") {
+		unset(n.at("success_condition"), objectives[0].Success.Flag)
+		unset(n.at("failure_condition"), objectives[0].Failure.Flag)
+		objectives = objectives[1:]
+	}
+	for i, at := range n.at("objectives").elements {
+		unset(at.at("success_condition"), objectives[i].Success.Flag)
+		unset(at.at("failure_condition"), objectives[i].Failure.Flag)
 	}
 }

@@ -49,18 +49,30 @@ func (d *decision) emit(word string, event any) error {
 	return nil
 }
 
-// Start begins an episode with flags of episodes before. If an episode was
-// played in this session already, its flags are carried over as well.
-func (s *State) Start(e *Episode, flags ...string) ([]Record, error) {
+// Opening is what an episode begins with beside itself.
+type Opening struct {
+	// Flags were set by episodes before. Those of an episode that was played in
+	// the same session are carried over in any case.
+	Flags []string
+	// Energy is one of Energies, from the character's boundaries. Empty, or none
+	// of them, means that of the episode.
+	Energy string
+}
+
+// Start begins an episode.
+func (s *State) Start(e *Episode, o Opening) ([]Record, error) {
 	if s.episode != nil && s.core.phase == phaseResponded {
 		return nil, ErrAwaiting
 	}
-	flags = slices.Compact(slices.Sorted(slices.Values(flags)))
+	flags := slices.Compact(slices.Sorted(slices.Values(o.Flags)))
 	if flags == nil {
 		flags = []string{}
 	}
+	if !slices.Contains(Energies, o.Energy) {
+		o.Energy = e.Energy
+	}
 	d := decision{s: *s}
-	err := d.emit(EpisodeStarted, episodeStarted{e.value, e.digest.String(), e.Doctrine.digest.String(), flags})
+	err := d.emit(EpisodeStarted, episodeStarted{e.value, e.digest.String(), e.Doctrine.digest.String(), o.Energy, flags})
 	return d.records, err
 }
 

@@ -189,7 +189,7 @@ func TestAnchor(t *testing.T) {
 	} {
 		var s director.State
 		e := parse(t, `{"situation": "`+situation+`"}`)
-		play(t, &s, must(s.Start(e)))
+		play(t, &s, must(s.Start(e, director.Opening{})))
 		if g, err := s.Guidance(1); err != nil || g.Anchor != want {
 			t.Errorf("%q: %q, %v", situation, g.Anchor, err)
 		}

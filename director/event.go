@@ -66,6 +66,7 @@ type (
 		Episode  signal.Value `json:"episode"`
 		Digest   string       `json:"digest"`
 		Doctrine string       `json:"doctrine"`
+		Energy   string       `json:"energy"`
 		Flags    []string     `json:"flags"`
 	}
 	turnOpened struct {
@@ -265,6 +266,10 @@ func (s *State) start(v signal.Value) error {
 		return recordError(EpisodeStarted, "the digest is not that of the episode")
 	}
 	c := newCore(e)
+	energy, _ := textOf(v, "energy")
+	if c.energy = slices.Index(Energies, energy); c.energy < 0 {
+		return recordError(EpisodeStarted, "no such energy")
+	}
 	for _, f := range s.core.flags {
 		c.setFlag(f.name, f.cause, 0)
 	}
@@ -544,6 +549,9 @@ func (a *application) choice() string {
 	}
 	point := &a.s.episode.Choices[i]
 	c := &a.c
+	if point.Beat >= 0 && c.beats[point.Beat].status != statusDetected {
+		return "its beat has not landed, or is over"
+	}
 	c.choices = slices.Clone(c.choices)
 	p := &c.choices[i]
 	if a.word == ChoiceOffered {

@@ -32,7 +32,7 @@ func ExampleState() {
 			fmt.Println(err)
 		}
 	}
-	apply(s.Start(episode))
+	apply(s.Start(episode, director.Opening{}))
 	guidance, records, err := s.Guide(director.Input{Turn: 1, Text: "It is cold."})
 	apply(records, err)
 	fmt.Println(guidance.Directive.Urgency.Label(), guidance.Directive.Instruction)

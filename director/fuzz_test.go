@@ -33,7 +33,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("Migrate: %v", err)
 		}
 		var s director.State
-		play(t, &s, must(s.Start(e)))
+		play(t, &s, must(s.Start(e, director.Opening{})))
 		for n := range 3 {
 			g, records, err := s.Guide(director.Input{Turn: n + 1})
 			if err != nil {

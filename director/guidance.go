@@ -86,7 +86,7 @@ func (s *State) guidance(c *core, n int) Guidance {
 	e := s.episode
 	g := Guidance{
 		Turn: n, Pacing: Pacing(n, e.Budget), Anchor: anchor(e.Situation),
-		Genre: e.Doctrine.ID, Energy: e.Energy, doctrine: e.Doctrine,
+		Genre: e.Doctrine.ID, Energy: Energies[c.energy], doctrine: e.Doctrine,
 	}
 	for _, rule := range e.Contexts {
 		if c.hasFlag(rule.Flag) {

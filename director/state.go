@@ -76,6 +76,7 @@ type core struct {
 	tail          string // its end
 	directive     int    // the beat directed this turn, -1 if none
 	answer        int    // the choice point whose answer is the next input, -1 if none
+	energy        int    // index in Energies
 	visuals       int    // pictures triggered
 	suggested     bool   // the budget's suggestion was made
 	failed        bool
@@ -282,7 +283,7 @@ func parseDigest(s string) (d Digest, ok bool) {
 //
 //	episode  as it was written
 //	core     [turn, attempt, phase, input, said, digest, tail, directive+1,
-//	         answer+1, visuals, suggested, failed, beats, choices,
+//	         answer+1, energy, visuals, suggested, failed, beats, choices,
 //	         objectives, props, flags, held, awaiting, heard]
 //	kept     the core that the response of this turn found, nil if that
 //	         response cannot be dropped any more
@@ -312,12 +313,12 @@ func (c *core) append(dst []byte) []byte {
 	}
 	text := func(s string) { dst = msgp.AppendString(dst, s) }
 	truth := func(b bool) { dst = msgp.AppendBool(dst, b) }
-	array(20)
+	array(21)
 	ints(c.turn, c.attempt, int(c.phase), int(c.input))
 	text(c.said)
 	dst = msgp.AppendBytes(dst, c.digest[:])
 	text(c.tail)
-	ints(c.directive+1, c.answer+1, c.visuals)
+	ints(c.directive+1, c.answer+1, c.energy, c.visuals)
 	truth(c.suggested)
 	truth(c.failed)
 	array(len(c.beats))
@@ -558,7 +559,7 @@ func (r *stateReader) digest() (d Digest) {
 
 func (r *stateReader) core(e *Episode) core {
 	c := newCore(e)
-	r.tuple(20)
+	r.tuple(21)
 	c.turn, c.attempt = r.turn(), r.turn()
 	c.phase, c.input = phase(r.below(len(phases), "phase")), inputKind(r.below(len(inputs), "input"))
 	if c.said = r.text(); r.err == nil && len(c.said) > 2*len(Digest{}) {
@@ -567,7 +568,7 @@ func (r *stateReader) core(e *Episode) core {
 	c.digest, c.tail = r.digest(), r.tail()
 	c.directive = r.below(len(e.Beats)+1, "beat") - 1
 	c.answer = r.below(len(e.Choices)+1, "choice") - 1
-	c.visuals = r.turn()
+	c.energy, c.visuals = r.below(len(Energies), "energy"), r.turn()
 	c.suggested, c.failed = r.bool(), r.bool()
 	r.tuple(len(c.beats))
 	for i := range c.beats {
@@ -587,6 +588,9 @@ func (r *stateReader) core(e *Episode) core {
 		p.status = choiceStatus(r.below(len(choiceStatuses), "status"))
 		p.option = r.below(len(e.Choices[i].Options), "option")
 		p.offeredAt, p.madeAt, p.said = r.turn(), r.turn(), r.tail()
+		if b := e.Choices[i].Beat; r.err == nil && b >= 0 && p.status == choiceOpen && c.beats[b].status != statusDetected {
+			r.fail("a choice is open whose beat has not landed")
+		}
 	}
 	r.tuple(len(c.objectives))
 	for i := range c.objectives {

@@ -104,7 +104,7 @@ func (s *stage) play(line string) {
 	var outcome director.Outcome
 	switch verb {
 	case "start":
-		records, err = s.live.Start(s.episode, strings.Fields(rest)...)
+		records, err = s.live.Start(s.episode, director.Opening{Flags: strings.Fields(rest)})
 	case "turn":
 		var n int
 		if _, err := fmt.Sscan(rest, &n); err != nil {

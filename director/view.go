@@ -69,7 +69,7 @@ func (s *State) View() any {
 	}
 	view := map[string]any{
 		"episode": e.ID, "digest": e.digest.String(), "turn": int64(c.turn), "attempt": int64(c.attempt), "phase": phases[c.phase],
-		"pacing": Pacing(max(c.turn, 1), e.Budget), "directive": nil, "beats": beats, "flags": flags, "flag_causes": causes,
+		"pacing": Pacing(max(c.turn, 1), e.Budget), "energy": Energies[c.energy], "directive": nil, "beats": beats, "flags": flags, "flag_causes": causes,
 		"objectives": objectives, "props": props, "choices_made": made, "triggered_choices": triggered, "open_choices": open,
 		"awaiting": awaiting, "failed": c.failed,
 	}

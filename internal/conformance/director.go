@@ -83,7 +83,7 @@ func (p *played) judge() error {
 		return err
 	}
 	s := playedStage{landed: map[string]any{}}
-	records, err := s.live.Start(e, p.Initial.Flags...)
+	records, err := s.live.Start(e, director.Opening{Flags: p.Initial.Flags})
 	if err := s.record(records, err); err != nil {
 		return err
 	}
