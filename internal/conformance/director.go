@@ -231,13 +231,13 @@ func compare(expected signal.Value, got map[string]any) error {
 				ok = ok && strings.Contains(fmt.Sprint(got["prompt"]), s)
 			}
 		case "detected", "choice_pending", "flags":
-			ok = sameSet(want, got[name])
+			ok = sameNames(want, got[name])
 		case "statuses":
 			ok = sameStatuses(want, got[name])
 		case "choice_point":
 			ok = sameEvent(want, got[name])
 		default:
-			ok = same(want, got[name])
+			ok = sameAny(want, got[name])
 		}
 		if !ok {
 			text, err := json.Marshal(got[name])
@@ -253,8 +253,8 @@ func compare(expected signal.Value, got map[string]any) error {
 	return nil
 }
 
-// same compares two values as JSON does, members in any order.
-func same(want signal.Value, got any) bool {
+// sameAny compares two values as JSON does, members in any order.
+func sameAny(want signal.Value, got any) bool {
 	text, err := json.Marshal(got)
 	if err != nil {
 		return false
@@ -276,7 +276,7 @@ func sameValue(want, got signal.Value) bool {
 	return want.Len() == got.Len()
 }
 
-func sameSet(want signal.Value, got any) bool {
+func sameNames(want signal.Value, got any) bool {
 	list, _ := got.([]any)
 	var a, b []string
 	for e := range want.Elements() {
@@ -317,7 +317,7 @@ func sameEvent(want signal.Value, got any) bool {
 			if s, _ := value.Text(); event["mode"] == s {
 				return false
 			}
-		} else if !same(value, event[name]) {
+		} else if !sameAny(value, event[name]) {
 			return false
 		}
 	}
