@@ -24,6 +24,26 @@
 //		}
 //	}
 //
+// # The core
+//
+// A [Core] is all that agents need of one world: the world itself, who is
+// registered with what rights, what was answered to whom, quotas, cooldowns, and
+// the generations under way. It decides and folds, and knows no disk and no
+// waiting. Whoever runs it live holds one lock and goes in this order:
+//
+//  1. [Core.Advance] to the session time it now is.
+//  2. Decide: [Core.Submit], [Core.Decide], [Core.Broadcast], [Core.Issue], … Append
+//     the records to the log at that time, all or none. If that fails, the core is
+//     as it was, as long as nothing was applied.
+//  3. [Core.Apply] each record, before the next decision.
+//  4. When they are durable, hand out what Apply and Advance returned: each
+//     [Delivery] into its agent's [Queue], for its time; cancellations at once.
+//  5. Come back at [Core.Next], and for [Core.Expire].
+//
+// An agent that is new, or was too slow for its queue, gets [Core.Whole] and
+// passes over deliveries up to its number. A replay does nothing but steps 1 and
+// 3 with what was recorded.
+//
 // # Invariants
 //
 //   - Apply of what Check accepts does not fail; what Check refuses changes nothing.
