@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"github.com/sajou-dev/sajou-go/internal/statebytes"
 )
 
 // coreVersion is the first element of a core's state. It changes with its
@@ -145,37 +148,37 @@ func RestoreCore(b []byte, options Options) (*Core, error) {
 }
 
 func (c *Core) restore(b []byte) error {
-	r := stateReader{rest: b}
-	r.begin(coreVersion, 9)
-	if name := r.text(MaxID); r.err == nil && name != c.options.World {
-		r.fail("the world %q", name)
+	r := stateReader{statebytes.Reader{Rest: b}}
+	r.Begin(coreVersion, 9, ErrStateVersion)
+	if name := r.text(MaxID); r.Err == nil && name != c.options.World {
+		r.Fail("the world %q", name)
 	}
 	c.now = r.duration()
 	written := r.object()
-	if r.err == nil {
+	if r.Err == nil {
 		c.written = written
-		if c.config, r.err = ParseConfig(written); r.err != nil {
-			return r.err
+		if c.config, r.Err = ParseConfig(written); r.Err != nil {
+			return r.Err
 		}
 	}
-	world := r.blob()
-	if r.err != nil {
-		return r.err
+	world := r.Bytes()
+	if r.Err != nil {
+		return r.Err
 	}
 	var err error
 	if c.world, err = RestoreWorld(world, c.options.Handlers...); err != nil {
 		return err
 	}
 	c.simTime = r.float()
-	c.quanta = r.uint()
+	c.quanta = r.Uint()
 	before := ""
 	for range r.array(MaxAgents) {
 		a := r.agent(c)
-		if r.err == nil && a.id <= before {
-			r.fail("agents out of order")
+		if r.Err == nil && a.id <= before {
+			r.Fail("agents out of order")
 		}
-		if r.err != nil {
-			return r.err
+		if r.Err != nil {
+			return r.Err
 		}
 		before = a.id
 		c.agents[a.id] = a
@@ -191,66 +194,64 @@ func (c *Core) restore(b []byte) error {
 		c.schedule(a)
 	}
 	for range r.array(len(b)) {
-		r.fields(2)
+		r.Fields(2, "a part")
 		agent := r.key(MaxID)
 		n := r.array(len(b))
-		if r.err == nil && n == 0 {
-			r.fail("no answers of %q", agent)
+		if r.Err == nil && n == 0 {
+			r.Fail("no answers of %q", agent)
 		}
 		for range n {
-			r.fields(4)
+			r.Fields(4, "a part")
 			id := r.key(MaxReqID)
-			a := answered{r.uint(), Code(r.text(MaxID)), r.text(maxReason)}
-			if r.err == nil && (a.seq > c.Seq() || (a.seq == 0) != a.code.Final() || a.seq != 0 && (a.code != "" || a.reason != "")) {
-				r.fail("an answer that nobody gave")
+			a := answered{r.Uint(), Code(r.text(MaxID)), r.text(maxReason)}
+			if r.Err == nil && (a.seq > c.Seq() || (a.seq == 0) != a.code.Final() || a.seq != 0 && (a.code != "" || a.reason != "")) {
+				r.Fail("an answer that nobody gave")
 			}
-			if r.err != nil {
-				return r.err
+			if r.Err != nil {
+				return r.Err
 			}
 			c.remember(agent, id, a)
 		}
-		if r.err != nil {
-			return r.err
+		if r.Err != nil {
+			return r.Err
 		}
 	}
-	return r.end()
+	return r.End()
 }
 
 // agent reads one agent, not yet among those of c.
 func (r *stateReader) agent(c *Core) *agentState {
-	r.fields(10)
+	r.Fields(10, "a part")
 	value := r.object()
-	observer := r.blob()
-	if r.err != nil {
+	observer := r.Bytes()
+	if r.Err != nil {
 		return nil
 	}
 	a, lens, err := c.compileAgent(value)
 	if err != nil {
-		r.fail("%w", err)
+		r.Fail("%w", err)
 		return nil
 	}
 	if a.observer, err = RestoreObserver(observer, c.world.Reader, lens); err != nil {
-		r.fail("%w", err)
+		r.Fail("%w", err)
 		return nil
 	}
-	a.latest = r.uint()
+	a.latest = r.Uint()
 	a.delivered = r.duration()
-	a.deliveries = r.uint()
-	if r.err == nil && len(r.rest) > 0 && msgp.IsNil(r.rest) {
-		r.rest = r.rest[1:]
-	} else {
+	a.deliveries = r.Uint()
+	if !r.None() {
 		a.interrupted, a.ever = r.duration(), true
 	}
 	last := c.now
 	for range r.array(MaxArrivals) {
-		r.fields(6)
-		n := arrival{at: r.duration(), seq: r.uint(), own: r.bool(), visible: r.bool()}
+		r.Fields(6, "a part")
+		n := arrival{at: r.duration(), seq: r.Uint(), own: r.Bool(), visible: r.Bool()}
 		n.classes = r.names(4 * MaxID)
 		n.writes = r.names(0)
-		if r.err == nil && (n.at < last || n.at == c.now || n.at > a.delivered || n.seq > a.observer.seq) {
-			r.fail("news out of order")
+		if r.Err == nil && (n.at < last || n.at == c.now || n.at > a.delivered || n.seq > a.observer.seq) {
+			r.Fail("news out of order")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return nil
 		}
 		last = n.at
@@ -258,22 +259,22 @@ func (r *stateReader) agent(c *Core) *agentState {
 	}
 	r.quota(c, a)
 	for range r.array(MaxTokens) {
-		r.fields(9)
+		r.Fields(9, "a part")
 		t := &Token{
-			AgentID: a.id, ReqID: r.key(MaxReqID), ContextSeq: r.uint(), ContextDigest: r.text(MaxID),
+			AgentID: a.id, ReqID: r.key(MaxReqID), ContextSeq: r.Uint(), ContextDigest: r.text(MaxID),
 			Reads: r.names(4 * MaxID), Classes: r.names(4 * MaxID),
-			Issued: r.duration(), Deadline: r.duration(), Budget: int64(r.duration()), Conflict: r.bool(),
+			Issued: r.duration(), Deadline: r.duration(), Budget: int64(r.duration()), Conflict: r.Bool(),
 		}
-		if r.err == nil && t.Issued > c.now {
-			r.fail("a token of another time")
+		if r.Err == nil && t.Issued > c.now {
+			r.Fail("a token of another time")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return nil
 		}
 		a.tokens[t.ReqID] = t
 	}
-	if r.err == nil && (a.observer.agent != a.id || a.latest > a.observer.seq || a.observer.seq > c.Seq() || a.interrupted > c.now) {
-		r.fail("an agent that has seen more than there is")
+	if r.Err == nil && (a.observer.agent != a.id || a.latest > a.observer.seq || a.observer.seq > c.Seq() || a.interrupted > c.now) {
+		r.Fail("an agent that has seen more than there is")
 	}
 	return a
 }
@@ -281,12 +282,12 @@ func (r *stateReader) agent(c *Core) *agentState {
 func (r *stateReader) quota(c *Core, a *agentState) {
 	last := time.Duration(-1)
 	for range r.array(maxUses) {
-		r.fields(3)
+		r.Fields(3, "a part")
 		u := use{r.duration(), int64(r.duration()), int64(r.duration())}
-		if r.err == nil && (u.at <= last || u.at > c.now || u.intents > 1<<50 || u.tokens > 1<<50) {
-			r.fail("a use of another time")
+		if r.Err == nil && (u.at <= last || u.at > c.now || u.intents > 1<<50 || u.tokens > 1<<50) {
+			r.Fail("a use of another time")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		last = u.at
@@ -295,12 +296,12 @@ func (r *stateReader) quota(c *Core, a *agentState) {
 		a.quota.tokens += u.tokens
 	}
 	for range r.array(maxNames + 8) {
-		r.fields(2)
+		r.Fields(2, "a part")
 		kind, at := r.text(MaxID), r.duration()
-		if r.err == nil && at > c.now {
-			r.fail("an intent of another time")
+		if r.Err == nil && at > c.now {
+			r.Fail("an intent of another time")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		a.quota.cool(kind, at)
@@ -309,54 +310,14 @@ func (r *stateReader) quota(c *Core, a *agentState) {
 
 // duration reads a whole number that is not negative.
 func (r *stateReader) duration() time.Duration {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadInt64Bytes(r.rest)
-	switch {
-	case err != nil:
-		r.fail("%w", err)
-		return 0
-	case i < 0:
-		r.fail("%d, want no negative number", i)
-		return 0
-	}
-	r.rest = rest
-	return time.Duration(i)
-}
-
-func (r *stateReader) bool() bool {
-	if r.err != nil {
-		return false
-	}
-	b, rest, err := msgp.ReadBoolBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return false
-	}
-	r.rest = rest
-	return b
-}
-
-// blob reads bytes, as a view.
-func (r *stateReader) blob() []byte {
-	if r.err != nil {
-		return nil
-	}
-	b, rest, err := msgp.ReadBytesZC(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return nil
-	}
-	r.rest = rest
-	return b
+	return time.Duration(r.Between(0, math.MaxInt64, "a length or a count,"))
 }
 
 func (r *stateReader) key(most int) string {
 	s := r.text(most)
-	if r.err == nil {
+	if r.Err == nil {
 		if err := validKey(s, most); err != nil {
-			r.fail("%q: %w", s, err)
+			r.Fail("%q: %w", s, err)
 		}
 	}
 	return s
@@ -366,7 +327,7 @@ func (r *stateReader) key(most int) string {
 // bounds them.
 func (r *stateReader) names(size int) []string {
 	if size == 0 {
-		size = len(r.rest)
+		size = len(r.Rest)
 	}
 	var list []string
 	for range r.array(maxNamed) {

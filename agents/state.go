@@ -10,6 +10,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/internal/statebytes"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -107,79 +108,79 @@ func stateError(err error) error {
 }
 
 func (w *World) restore(b []byte) error {
-	r := stateReader{rest: b}
-	r.begin(worldVersion, 9)
+	r := stateReader{statebytes.Reader{Rest: b}}
+	r.Begin(worldVersion, 9, ErrStateVersion)
 	kinds := slices.Sorted(maps.Keys(w.handlers))
 	n := r.array(MaxEntities)
-	if r.err == nil && n != len(kinds) {
+	if r.Err == nil && n != len(kinds) {
 		return fmt.Errorf("%w: of %d handlers, not %d", ErrStateVersion, n, len(kinds))
 	}
 	for _, kind := range kinds {
-		r.fields(2)
-		was, version := r.text(MaxID), r.uint()
-		if r.err == nil && (was != kind || version != uint64(w.handlers[kind].Version)) {
+		r.Fields(2, "a part")
+		was, version := r.text(MaxID), r.Uint()
+		if r.Err == nil && (was != kind || version != uint64(w.handlers[kind].Version)) {
 			return fmt.Errorf("%w: handler of %q, version %d", ErrStateVersion, was, version)
 		}
 	}
 	s := w.s
-	s.seq = r.uint()
+	s.seq = r.Uint()
 	s.time = r.float()
 	s.kind = r.text(MaxID)
-	if s.metadata = r.object(); r.err == nil {
+	if s.metadata = r.object(); r.Err == nil {
 		fixed := slices.ContainsFunc(membersOf(s.metadata), func(m member) bool {
 			return m.name == "last_effect_seq" || m.name == "last_effect_time" || m.name == "last_effect_kind"
 		})
 		if fixed || len(s.metadata) > MaxEntityBytes || height(s.metadata) > MaxEntityDepth {
-			r.fail("metadata that no world has")
+			r.Fail("metadata that no world has")
 		}
 	}
 	for range r.array(MaxEntities) {
-		r.fields(2)
+		r.Fields(2, "a part")
 		id, object := r.id(), r.object()
-		if r.err == nil {
-			r.err = validObject(object)
+		if r.Err == nil {
+			r.Err = validObject(object)
 		}
-		if r.err != nil {
-			return r.err
+		if r.Err != nil {
+			return r.Err
 		}
 		s.put(id, object)
 	}
 	for range r.array(MaxEntities) {
-		r.fields(4)
+		r.Fields(4, "a part")
 		id := r.id()
 		at := Point{r.float(), r.float(), r.float()}
-		if r.err == nil && !at.valid() {
-			r.fail("a position beyond %g", MaxCoordinate)
+		if r.Err == nil && !at.valid() {
+			r.Fail("a position beyond %g", MaxCoordinate)
 		}
-		if r.err != nil {
-			return r.err
+		if r.Err != nil {
+			return r.Err
 		}
 		s.place(id, Point{at.X + 0, at.Y + 0, at.Z + 0})
 	}
 	for range r.array(MaxAllRelations) {
-		r.fields(2)
+		r.Fields(2, "a part")
 		from := r.id()
 		list := make([]Relation, 0, r.array(MaxRelations))
 		for range cap(list) {
-			r.fields(3)
+			r.Fields(3, "a part")
 			relation := Relation{r.id(), r.text(MaxID), r.float()}
-			if r.err != nil {
-				return r.err
+			if r.Err != nil {
+				return r.Err
 			}
 			list = append(list, relation)
 		}
-		if r.err == nil && (len(list) == 0 || s.relations+len(list) > MaxAllRelations) {
-			r.fail("a list of %d relations", len(list))
+		if r.Err == nil && (len(list) == 0 || s.relations+len(list) > MaxAllRelations) {
+			r.Fail("a list of %d relations", len(list))
 		}
-		if r.err == nil && repeats(list) {
-			r.fail("a relation twice")
+		if r.Err == nil && repeats(list) {
+			r.Fail("a relation twice")
 		}
-		if r.err != nil {
-			return r.err
+		if r.Err != nil {
+			return r.Err
 		}
 		s.relate(from, list)
 	}
-	return r.end()
+	return r.End()
 }
 
 func repeats(list []Relation) bool {
@@ -235,30 +236,30 @@ func RestoreObserver(b []byte, w Reader, lens *Lens) (*Observer, error) {
 }
 
 func (o *Observer) restore(b []byte, w Reader) error {
-	r := stateReader{rest: b}
-	r.begin(observerVersion, 5)
+	r := stateReader{statebytes.Reader{Rest: b}}
+	r.Begin(observerVersion, 5, ErrStateVersion)
 	o.agent = r.text(MaxID)
-	o.seq = r.uint()
+	o.seq = r.Uint()
 	digest := r.text(64)
 	for range r.array(o.lens.config.Remember) {
-		r.fields(3)
-		id, seq := r.id(), r.uint()
+		r.Fields(3, "a part")
+		id, seq := r.id(), r.Uint()
 		object := r.object()
-		if r.err == nil && len(o.seen) > 0 && o.seen[len(o.seen)-1].id >= id {
-			r.fail("memories out of order")
+		if r.Err == nil && len(o.seen) > 0 && o.seen[len(o.seen)-1].id >= id {
+			r.Fail("memories out of order")
 		}
-		if last, ok := object.Get("last_seen_seq"); r.err == nil && (!ok || !bytes.Equal(last, integerValue(seq))) {
-			r.fail("a memory of another time")
+		if last, ok := object.Get("last_seen_seq"); r.Err == nil && (!ok || !bytes.Equal(last, integerValue(seq))) {
+			r.Fail("a memory of another time")
 		}
-		if r.err != nil {
-			return r.err
+		if r.Err != nil {
+			return r.Err
 		}
 		s := newSight(id, object, 0)
 		s.gone = true
 		o.seen = append(o.seen, s)
 		o.memory[id] = seq
 	}
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return err
 	}
 	// An observer that has been shown nothing has the digest of nothing.
@@ -269,106 +270,36 @@ func (o *Observer) restore(b []byte, w Reader) error {
 	return nil
 }
 
-// stateReader reads a state from the front. After the first error every read
-// returns zero.
+// stateReader reads a state.
 type stateReader struct {
-	rest []byte
-	err  error
+	statebytes.Reader
 }
 
-func (r *stateReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-		r.rest = nil
-	}
-}
-
-// begin reads the head and the version, which comes before any judgement:
-// another one may have another number of elements.
-func (r *stateReader) begin(version, elements int) {
-	n, rest, err := msgp.ReadArrayHeaderBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return
-	}
-	r.rest = rest
-	if v := r.uint(); r.err == nil && v != uint64(version) {
-		r.fail("%w %d, this program knows %d", ErrStateVersion, v, version)
-	}
-	if r.err == nil && int(n) != elements {
-		r.fail("want an array of %d", elements)
-	}
-}
-
-func (r *stateReader) end() error {
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("bytes after the end")
-	}
-	return r.err
-}
-
-// array reads the head of an array of at most most elements. Each takes at
-// least one byte, so a count that the rest cannot hold is refused before
-// anything is made for it.
+// array reads the head of an array of at most so many elements.
 func (r *stateReader) array(most int) int {
-	if r.err != nil {
+	n := r.Array()
+	if n > most {
+		r.Fail("an array of %d, more than %d", n, most)
 		return 0
 	}
-	n, rest, err := msgp.ReadArrayHeaderBytes(r.rest)
-	switch {
-	case err != nil:
-		r.fail("%w", err)
-		return 0
-	case uint64(n) > uint64(len(rest)) || uint64(n) > uint64(most):
-		r.fail("an array of %d in %d bytes", n, len(rest))
-		return 0
-	}
-	r.rest = rest
-	return int(n)
-}
-
-func (r *stateReader) fields(n int) {
-	if got := r.array(n); r.err == nil && got != n {
-		r.fail("an array of %d, want %d", got, n)
-	}
-}
-
-func (r *stateReader) uint() uint64 {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadUint64Bytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return i
+	return n
 }
 
 // float reads a finite number.
 func (r *stateReader) float() float64 {
-	if r.err != nil {
+	f := r.Float()
+	if !finite(f) {
+		r.Fail("no finite number")
 		return 0
 	}
-	f, rest, err := msgp.ReadFloat64Bytes(r.rest)
-	switch {
-	case err != nil:
-		r.fail("%w", err)
-		return 0
-	case !finite(f):
-		r.fail("no finite number")
-		return 0
-	}
-	r.rest = rest
 	return f
 }
 
 func (r *stateReader) text(most int) string {
-	v := r.value()
+	v := r.Value()
 	s, ok := v.Text()
-	if r.err == nil && (!ok || len(s) > most) {
-		r.fail("want a string of at most %d bytes", most)
+	if r.Err == nil && (!ok || len(s) > most) {
+		r.Fail("want a string of at most %d bytes", most)
 		return ""
 	}
 	return strings.Clone(s)
@@ -376,9 +307,9 @@ func (r *stateReader) text(most int) string {
 
 func (r *stateReader) id() string {
 	id := r.text(MaxID)
-	if r.err == nil {
+	if r.Err == nil {
 		if err := validID(id); err != nil {
-			r.fail("%w", err)
+			r.Fail("%w", err)
 		}
 	}
 	return id
@@ -386,22 +317,9 @@ func (r *stateReader) id() string {
 
 // object reads an object into bytes of its own.
 func (r *stateReader) object() signal.Value {
-	v := r.value()
-	if r.err == nil && v.Kind() != signal.KindObject {
-		r.fail("%v, want an object", v.Kind())
+	v := r.Value()
+	if r.Err == nil && v.Kind() != signal.KindObject {
+		r.Fail("%v, want an object", v.Kind())
 	}
 	return slices.Clone(v)
-}
-
-func (r *stateReader) value() signal.Value {
-	if r.err != nil {
-		return nil
-	}
-	v, rest, err := signal.CheckValue(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return nil
-	}
-	r.rest = rest
-	return v
 }

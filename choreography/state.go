@@ -1,7 +1,6 @@
 package choreography
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/internal/statebytes"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -169,23 +169,14 @@ func RestoreScheduler(b []byte) (*Scheduler, error) {
 }
 
 func restore(b []byte) (*Scheduler, error) {
-	// The version comes before any judgement: another one may have another
-	// number of elements.
-	n, rest, err := msgp.ReadArrayHeaderBytes(b)
-	if err != nil {
-		return nil, err
-	}
-	r := stateReader{rest: rest}
-	if version := r.int(); r.err == nil && version != stateVersion {
-		return nil, fmt.Errorf("%w %d, this program knows %d", ErrStateVersion, version, stateVersion)
-	}
-	if n != 7 {
-		return nil, errors.New("want an array of 7")
+	r := stateReader{statebytes.Reader{Rest: b}}
+	if r.Begin(stateVersion, 7, ErrStateVersion); r.Err != nil {
+		return nil, r.Err
 	}
 	s := NewScheduler()
-	s.now = r.int()
+	s.now = r.Int()
 	if s.now < 0 {
-		r.fail("session time before 0")
+		r.Fail("session time before 0")
 	}
 	s.catalog = r.catalog()
 	for _, d := range r.definitions() {
@@ -194,14 +185,14 @@ func restore(b []byte) (*Scheduler, error) {
 	retired := r.definitions()
 	for _, d := range retired {
 		if _, replaced := s.registry.byID[d.id]; !replaced {
-			r.fail("nothing is in the place of a replaced definition")
+			r.Fail("nothing is in the place of a replaced definition")
 		}
 	}
 	cues := r.cues()
-	for range r.array() {
+	for range r.Array() {
 		p := r.performance(s, retired, cues)
-		if r.err != nil {
-			return nil, r.err
+		if r.Err != nil {
+			return nil, r.Err
 		}
 		s.enlist(p)
 		if !p.waiting {
@@ -210,132 +201,34 @@ func restore(b []byte) (*Scheduler, error) {
 	}
 	for p := s.first; p != nil; p = p.next {
 		if p.waiting && p.free() {
-			r.fail("a performance that waits for nothing")
+			r.Fail("a performance that waits for nothing")
 		}
 	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("bytes after the end")
+	if err := r.End(); err != nil {
+		return nil, err
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	// Whatever can be written in two ways is caught here, all at once: the
-	// digest of a state is taken over these bytes.
-	if !bytes.Equal(s.AppendState(make([]byte, 0, len(b))), b) {
-		return nil, errors.New("not in canonical form")
-	}
-	return s, nil
+	return s, statebytes.Canonical(b, s.AppendState)
 }
 
-// stateReader reads a state from the front. After the first error every read
-// returns zero.
+// stateReader reads a state.
 type stateReader struct {
-	rest []byte
-	err  error
-}
-
-func (r *stateReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-		r.rest = nil
-	}
-}
-
-// array reads the head of an array. Each element takes at least one byte, so a
-// count that the rest cannot hold is refused before anything is made for it.
-func (r *stateReader) array() int {
-	if r.err != nil {
-		return 0
-	}
-	n, rest, err := msgp.ReadArrayHeaderBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	if uint64(n) > uint64(len(rest)) {
-		r.fail("an array of %d in %d bytes", n, len(rest))
-		return 0
-	}
-	r.rest = rest
-	return int(n)
-}
-
-func (r *stateReader) int() int64 {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadInt64Bytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return i
-}
-
-func (r *stateReader) uint() uint64 {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadUint64Bytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return i
-}
-
-// below reads a number that must be less than n.
-func (r *stateReader) below(n int, what string) int {
-	i := r.uint()
-	if r.err == nil && i >= uint64(n) {
-		r.fail("%s %d of %d", what, i, n)
-		return 0
-	}
-	return int(i)
-}
-
-func (r *stateReader) bool() bool {
-	if r.err != nil {
-		return false
-	}
-	b, rest, err := msgp.ReadBoolBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return false
-	}
-	r.rest = rest
-	return b
-}
-
-func (r *stateReader) value() signal.Value {
-	if r.err != nil {
-		return nil
-	}
-	v, rest, err := signal.CheckValue(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return nil
-	}
-	r.rest = rest
-	return v
+	statebytes.Reader
 }
 
 func (r *stateReader) catalog() *Catalog {
 	var all []Declaration
-	for range r.array() {
-		if n := r.array(); r.err == nil && n != 2 {
-			r.fail("a declaration of %d fields", n)
+	for range r.Array() {
+		if n := r.Array(); r.Err == nil && n != 2 {
+			r.Fail("a declaration of %d fields", n)
 		}
-		word, _ := r.value().Text()
-		v := r.value()
-		if r.err != nil {
+		word, _ := r.Value().Text()
+		v := r.Value()
+		if r.Err != nil {
 			break
 		}
 		d, err := CompileDeclaration(word, v)
 		if err != nil {
-			r.fail("%w", err)
+			r.Fail("%w", err)
 			break
 		}
 		all = append(all, d)
@@ -345,14 +238,14 @@ func (r *stateReader) catalog() *Catalog {
 
 func (r *stateReader) definitions() []*Definition {
 	var all []*Definition
-	for range r.array() {
-		v := r.value()
-		if r.err != nil {
+	for range r.Array() {
+		v := r.Value()
+		if r.Err != nil {
 			return nil
 		}
 		d, err := Compile(v)
 		if err != nil {
-			r.fail("%w", err)
+			r.Fail("%w", err)
 			return nil
 		}
 		all = append(all, d)
@@ -362,27 +255,27 @@ func (r *stateReader) definitions() []*Definition {
 
 func (r *stateReader) cues() []*cue {
 	var cues []*cue
-	for range r.array() {
-		if n := r.array(); r.err == nil && n != 3 {
-			r.fail("a signal of %d fields", n)
+	for range r.Array() {
+		if n := r.Array(); r.Err == nil && n != 3 {
+			r.Fail("a signal of %d fields", n)
 		}
-		c := &cue{seq: r.uint()}
-		switch id := r.value(); id.Kind() {
+		c := &cue{seq: r.Uint()}
+		switch id := r.Value(); id.Kind() {
 		case signal.KindNull:
 		case signal.KindString:
 			text, _ := id.Text()
 			c.correlationID, c.correlated = string([]byte(text)), true
 		default:
-			r.fail("correlation id is no string")
+			r.Fail("correlation id is no string")
 		}
-		switch payload := r.value(); payload.Kind() {
+		switch payload := r.Value(); payload.Kind() {
 		case signal.KindNull:
 		case signal.KindObject:
 			c.resolver.Payload = slices.Clone(payload)
 		default:
-			r.fail("payload is no object")
+			r.Fail("payload is no object")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return nil
 		}
 		cues = append(cues, c)
@@ -393,21 +286,21 @@ func (r *stateReader) cues() []*cue {
 // performance reads one performance, not yet in the lists of s but at the gates
 // of its names.
 func (r *stateReader) performance(s *Scheduler, retired []*Definition, cues []*cue) *performance {
-	if n := r.array(); r.err == nil && n != 8 {
-		r.fail("a performance of %d fields", n)
+	if n := r.Array(); r.Err == nil && n != 8 {
+		r.Fail("a performance of %d fields", n)
 	}
-	p := &performance{seq: r.uint()}
-	index := r.uint()
+	p := &performance{seq: r.Uint()}
+	index := r.Uint()
 	if index == 0 || index > math.MaxUint32 {
-		r.fail("performance number %d", index)
+		r.Fail("performance number %d", index)
 	}
 	p.index = uint32(index)
-	definition := r.below(s.registry.Len()+len(retired), "definition")
-	number := r.below(len(cues), "signal")
-	p.handler = r.bool()
-	p.began = r.int()
-	p.waiting = r.bool()
-	if r.err != nil {
+	definition := r.Below(s.registry.Len()+len(retired), "definition")
+	number := r.Below(len(cues), "signal")
+	p.handler = r.Bool()
+	p.began = r.Int()
+	p.waiting = r.Bool()
+	if r.Err != nil {
 		return nil
 	}
 	if p.cue = cues[number]; definition < s.registry.Len() {
@@ -419,16 +312,16 @@ func (r *stateReader) performance(s *Scheduler, retired []*Definition, cues []*c
 		p.cue.resolver.Type = p.def.on
 	}
 	if p.cue.resolver.Type != p.def.on {
-		r.fail("one signal of two types")
+		r.Fail("one signal of two types")
 	}
 	if p.began < 0 || p.began > s.now {
-		r.fail("a performance of another time")
+		r.Fail("a performance of another time")
 	}
 	main := p.def.main
 	if p.handler {
 		main = p.def.handler
 		if main.first == main.end {
-			r.fail("a handler without steps")
+			r.Fail("a handler without steps")
 		}
 	}
 	pending := r.cursor(p, &p.root, main, s.now)
@@ -436,11 +329,11 @@ func (r *stateReader) performance(s *Scheduler, retired []*Definition, cues []*c
 	// What waited for its guard may have been let begin right now.
 	now := p.began == s.now || p.waiting || len(p.claims) > 0 && p.def.guard.policy == policyQueue
 	switch {
-	case r.err != nil:
+	case r.Err != nil:
 	case pending && (!now || p.root.node != main.first):
-		r.fail("a performance that should have begun")
+		r.Fail("a performance that should have begun")
 	case p.waiting && !pending:
-		r.fail("a performance that began too early")
+		r.Fail("a performance that began too early")
 	case pending:
 		p.root.until = s.now
 	}
@@ -451,7 +344,7 @@ func (r *stateReader) performance(s *Scheduler, retired []*Definition, cues []*c
 // guard has p hold the names of its guard, or wait for them, as the performances
 // before it allow.
 func (r *stateReader) guard(s *Scheduler, p *performance) {
-	if r.err != nil {
+	if r.Err != nil {
 		return
 	}
 	var names []string
@@ -460,20 +353,20 @@ func (r *stateReader) guard(s *Scheduler, p *performance) {
 	}
 	policy := p.def.guard.policy
 	if p.waiting && (len(names) == 0 || policy != policyQueue) {
-		r.fail("a performance that has nothing to wait for")
+		r.Fail("a performance that has nothing to wait for")
 		return
 	}
 	for _, name := range names {
 		switch g := s.gates[name]; {
 		case g == nil:
 		case p.waiting && g.waiting >= MaxWaiting:
-			r.fail("more than %d wait for one name", MaxWaiting)
+			r.Fail("more than %d wait for one name", MaxWaiting)
 			return
 		case !p.waiting && g.holder != nil:
-			r.fail("two performances hold one name")
+			r.Fail("two performances hold one name")
 			return
 		case !p.waiting && g.first != nil && policy != policyPreempt:
-			r.fail("a performance that overtook another")
+			r.Fail("a performance that overtook another")
 			return
 		}
 	}
@@ -483,33 +376,33 @@ func (r *stateReader) guard(s *Scheduler, p *performance) {
 // cursor reads a cursor over a block into c. It reports whether the cursor is
 // done or has not begun, and nests no deeper than the definition does.
 func (r *stateReader) cursor(p *performance, c *cursor, b block, now int64) (fresh bool) {
-	fields := r.array()
-	node := r.below(int(b.end)+1, "node")
-	if r.err != nil {
+	fields := r.Array()
+	node := r.Below(int(b.end)+1, "node")
+	if r.Err != nil {
 		return false
 	}
 	c.node, c.end = int32(node), b.end
 	if c.node < b.first {
-		r.fail("node %d of another block", node)
+		r.Fail("node %d of another block", node)
 		return false
 	}
 	if fields == 1 {
 		return true
 	}
-	c.phase = phase(r.below(int(phaseGroup)+1, "phase"))
+	c.phase = phase(r.Below(int(phaseGroup)+1, "phase"))
 	if c.phase != phaseGroup {
-		c.since = r.int()
+		c.since = r.Int()
 	}
 	switch {
-	case r.err != nil:
+	case r.Err != nil:
 		return false
 	case fields < 3 || c.phase == phaseFresh || c.node == c.end:
-		r.fail("a cursor of %d fields", fields)
+		r.Fail("a cursor of %d fields", fields)
 		return false
 	case c.phase != phaseGroup:
 		n := &p.def.nodes[c.node]
 		if fields != 3 || !c.phase.fits(n) || c.since < p.began || c.since > now {
-			r.fail("a cursor that its step does not allow")
+			r.Fail("a cursor that its step does not allow")
 			return false
 		}
 		length := n.duration
@@ -518,13 +411,13 @@ func (r *stateReader) cursor(p *performance, c *cursor, b block, now int64) (fre
 		}
 		c.until = saturate(c.since, length)
 		if c.until <= now {
-			r.fail("a step that should have ended")
+			r.Fail("a step that should have ended")
 		}
 		return false
 	}
 	n := &p.def.nodes[c.node]
 	if n.kind != nodeParallel || fields != 2+len(n.children) {
-		r.fail("a group that its step does not allow")
+		r.Fail("a group that its step does not allow")
 		return false
 	}
 	c.kids = make([]cursor, len(n.children))
@@ -534,10 +427,10 @@ func (r *stateReader) cursor(p *performance, c *cursor, b block, now int64) (fre
 		kid := &c.kids[i]
 		fresh := r.cursor(p, kid, b, now)
 		switch {
-		case r.err != nil:
+		case r.Err != nil:
 			return false
 		case fresh && kid.node != kid.end:
-			r.fail("a child that should have begun")
+			r.Fail("a child that should have begun")
 			return false
 		case !fresh:
 			done = false
@@ -545,7 +438,7 @@ func (r *stateReader) cursor(p *performance, c *cursor, b block, now int64) (fre
 		}
 	}
 	if done {
-		r.fail("a group that should have ended")
+		r.Fail("a group that should have ended")
 	}
 	return false
 }

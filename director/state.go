@@ -1,7 +1,6 @@
 package director
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/internal/statebytes"
 )
 
 // stateVersion is the first element of a state. It changes with the format and
@@ -386,258 +385,143 @@ func Restore(b []byte) (*State, error) {
 }
 
 func restore(b []byte) (*State, error) {
-	// The version comes before any judgement: another one may have another
-	// number of elements.
-	n, rest, err := msgp.ReadArrayHeaderBytes(b)
-	if err != nil {
-		return nil, err
-	}
-	r := stateReader{rest: rest}
-	if version := r.int(); r.err == nil && version != stateVersion {
-		return nil, fmt.Errorf("%w %d, this program knows %d", ErrStateVersion, version, stateVersion)
-	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	if n != 4 {
-		return nil, errors.New("want an array of 4")
+	r := stateReader{statebytes.Reader{Rest: b}}
+	if r.Begin(stateVersion, 4, ErrStateVersion); r.Err != nil {
+		return nil, r.Err
 	}
 	s := new(State)
-	if !r.isNil() {
-		v, rest, err := signal.CheckValue(r.rest)
-		if err != nil {
-			return nil, err
+	if !r.None() {
+		v := r.Value()
+		if r.Err != nil {
+			return nil, r.Err
 		}
-		r.rest = rest
+		var err error
 		if s.episode, err = Compile(slices.Clone(v)); err != nil {
 			return nil, err
 		}
 		s.core = r.core(s.episode)
-		if !r.isNil() {
+		if !r.None() {
 			kept := r.core(s.episode)
 			s.kept = &kept
 			if kept.turn != s.core.turn || kept.phase != phaseOpened || s.core.phase < phaseResponded {
-				r.fail("what was kept is not of this turn")
+				r.Fail("what was kept is not of this turn")
 			}
 		}
 	} else {
-		core, kept := r.isNil(), r.isNil()
+		core, kept := r.None(), r.None()
 		if !core || !kept {
-			r.fail("a core without an episode")
+			r.Fail("a core without an episode")
 		}
 	}
-	if r.err == nil && len(r.rest) > 0 {
-		r.fail("bytes after the end")
+	if err := r.End(); err != nil {
+		return nil, err
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	// Whatever can be written in two ways is caught here, all at once: the
-	// digest of a state is taken over these bytes.
-	if !bytes.Equal(s.AppendState(make([]byte, 0, len(b))), b) {
-		return nil, errors.New("not in canonical form")
-	}
-	return s, nil
+	return s, statebytes.Canonical(b, s.AppendState)
 }
 
-// stateReader reads a state from the front. After the first error every read
-// returns zero.
+// stateReader reads a state.
 type stateReader struct {
-	rest []byte
-	err  error
+	statebytes.Reader
 }
 
-func (r *stateReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-		r.rest = nil
-	}
-}
-
-// isNil passes a nil.
-func (r *stateReader) isNil() bool {
-	if r.err != nil || !msgp.IsNil(r.rest) {
-		return false
-	}
-	r.rest = r.rest[1:]
-	return true
-}
-
-// array reads the head of an array. Each element takes at least one byte, so a
-// count that the rest cannot hold is refused before anything is made for it.
-func (r *stateReader) array() int {
-	if r.err != nil {
-		return 0
-	}
-	n, rest, err := msgp.ReadArrayHeaderBytes(r.rest)
-	if err != nil || uint64(n) > uint64(len(rest)) {
-		r.fail("an array that is none")
-		return 0
-	}
-	r.rest = rest
-	return int(n)
-}
-
-// tuple reads the head of an array of n.
-func (r *stateReader) tuple(n int) {
-	if got := r.array(); r.err == nil && got != n {
-		r.fail("%d fields, not %d", got, n)
-	}
-}
-
-func (r *stateReader) int() int {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadIntBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return i
-}
-
-// below reads a number from 0 on that must be less than n.
-func (r *stateReader) below(n int, what string) int {
-	i := r.int()
-	if r.err == nil && (i < 0 || i >= n) {
-		r.fail("%s %d of %d", what, i, n)
-		return 0
-	}
-	return i
-}
-
-func (r *stateReader) turn() int { return r.below(maxTurn+1, "turn") }
-
-func (r *stateReader) bool() bool {
-	if r.err != nil {
-		return false
-	}
-	b, rest, err := msgp.ReadBoolBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return false
-	}
-	r.rest = rest
-	return b
-}
-
-func (r *stateReader) text() string {
-	if r.err != nil {
-		return ""
-	}
-	b, rest, err := msgp.ReadStringZC(r.rest)
-	if err != nil || !utf8.Valid(b) {
-		r.fail("a text that is none")
-		return ""
-	}
-	r.rest = rest
-	return string(b)
-}
+func (r *stateReader) turn() int { return r.Below(maxTurn+1, "turn") }
 
 func (r *stateReader) tail() string {
-	s := r.text()
-	if r.err == nil && utf8.RuneCountInString(s) > tailLength {
-		r.fail("a tail that is too long")
+	s := r.Text()
+	if r.Err == nil && utf8.RuneCountInString(s) > tailLength {
+		r.Fail("a tail that is too long")
 	}
 	return s
 }
 
 func (r *stateReader) digest() (d Digest) {
-	if r.err != nil {
-		return d
+	if b := r.Bytes(); copy(d[:], b) != len(b) || len(b) != len(d) {
+		r.Fail("a digest that is none")
 	}
-	b, rest, err := msgp.ReadBytesZC(r.rest)
-	if err != nil || copy(d[:], b) != len(b) || len(b) != len(d) {
-		r.fail("a digest that is none")
-		return d
-	}
-	r.rest = rest
 	return d
 }
 
 func (r *stateReader) core(e *Episode) core {
 	c := newCore(e)
-	r.tuple(21)
+	r.Fields(21, "a part")
 	c.turn, c.attempt = r.turn(), r.turn()
-	c.phase, c.input = phase(r.below(len(phases), "phase")), inputKind(r.below(len(inputs), "input"))
-	if c.said = r.text(); r.err == nil && len(c.said) > 2*len(Digest{}) {
-		r.fail("a digest that is none")
+	c.phase, c.input = phase(r.Below(len(phases), "phase")), inputKind(r.Below(len(inputs), "input"))
+	if c.said = r.Text(); r.Err == nil && len(c.said) > 2*len(Digest{}) {
+		r.Fail("a digest that is none")
 	}
 	c.digest, c.tail = r.digest(), r.tail()
-	c.directive = r.below(len(e.Beats)+1, "beat") - 1
-	c.answer = r.below(len(e.Choices)+1, "choice") - 1
-	c.energy, c.visuals = r.below(len(Energies), "energy"), r.turn()
-	c.suggested, c.failed = r.bool(), r.bool()
-	r.tuple(len(c.beats))
+	c.directive = r.Below(len(e.Beats)+1, "beat") - 1
+	c.answer = r.Below(len(e.Choices)+1, "choice") - 1
+	c.energy, c.visuals = r.Below(len(Energies), "energy"), r.turn()
+	c.suggested, c.failed = r.Bool(), r.Bool()
+	r.Fields(len(c.beats), "a part")
 	for i := range c.beats {
-		r.tuple(8)
+		r.Fields(8, "a part")
 		b := &c.beats[i]
-		b.status, b.assurance = status(r.below(len(statuses), "status")), uint8(r.below(len(assurances), "assurance"))
-		b.released, b.missedDeadline = r.bool(), r.bool()
+		b.status, b.assurance = status(r.Below(len(statuses), "status")), uint8(r.Below(len(assurances), "assurance"))
+		b.released, b.missedDeadline = r.Bool(), r.Bool()
 		b.deliveredAt, b.heardAt, b.landedAt, b.overdueFrom = r.turn(), r.turn(), r.turn(), r.turn()
-		if r.err == nil && b.status == statusDetected && e.Beats[i].Choice < 0 {
-			r.fail("a beat without a choice waits for one")
+		if r.Err == nil && b.status == statusDetected && e.Beats[i].Choice < 0 {
+			r.Fail("a beat without a choice waits for one")
 		}
 	}
-	r.tuple(len(c.choices))
+	r.Fields(len(c.choices), "a part")
 	for i := range c.choices {
-		r.tuple(5)
+		r.Fields(5, "a part")
 		p := &c.choices[i]
-		p.status = choiceStatus(r.below(len(choiceStatuses), "status"))
-		p.option = r.below(len(e.Choices[i].Options), "option")
+		p.status = choiceStatus(r.Below(len(choiceStatuses), "status"))
+		p.option = r.Below(len(e.Choices[i].Options), "option")
 		p.offeredAt, p.madeAt, p.said = r.turn(), r.turn(), r.tail()
-		if b := e.Choices[i].Beat; r.err == nil && b >= 0 && p.status == choiceOpen && c.beats[b].status != statusDetected {
-			r.fail("a choice is open whose beat has not landed")
+		if b := e.Choices[i].Beat; r.Err == nil && b >= 0 && p.status == choiceOpen && c.beats[b].status != statusDetected {
+			r.Fail("a choice is open whose beat has not landed")
 		}
 	}
-	r.tuple(len(c.objectives))
+	r.Fields(len(c.objectives), "a part")
 	for i := range c.objectives {
-		r.tuple(2)
-		c.objectives[i] = objectiveState{objectiveStatus(r.below(len(objectiveStatuses), "status")), r.turn()}
+		r.Fields(2, "a part")
+		c.objectives[i] = objectiveState{objectiveStatus(r.Below(len(objectiveStatuses), "status")), r.turn()}
 	}
-	r.tuple(len(c.props))
+	r.Fields(len(c.props), "a part")
 	for i := range c.props {
 		c.props[i] = r.turn()
 	}
-	for range r.array() {
-		r.tuple(3)
-		f := flag{r.text(), r.text(), r.turn()}
-		if n := len(c.flags); r.err == nil && (f.name == "" || n > 0 && c.flags[n-1].name >= f.name) {
-			r.fail("flags are not in order")
+	for range r.Array() {
+		r.Fields(3, "a part")
+		f := flag{r.Text(), r.Text(), r.turn()}
+		if n := len(c.flags); r.Err == nil && (f.name == "" || n > 0 && c.flags[n-1].name >= f.name) {
+			r.Fail("flags are not in order")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return c
 		}
 		c.flags = append(c.flags, f)
 	}
-	for range r.array() {
-		r.tuple(5)
-		h := held{r.below(len(e.Beats), "beat"), r.turn(), r.text(), uint8(r.below(len(assurances), "assurance")), r.tail()}
-		if r.err == nil && (c.heldAt(h.beat) >= 0 || c.beats[h.beat].status != statusPending) {
-			r.fail("a beat is held that is not to come")
+	for range r.Array() {
+		r.Fields(5, "a part")
+		h := held{r.Below(len(e.Beats), "beat"), r.turn(), r.Text(), uint8(r.Below(len(assurances), "assurance")), r.tail()}
+		if r.Err == nil && (c.heldAt(h.beat) >= 0 || c.beats[h.beat].status != statusPending) {
+			r.Fail("a beat is held that is not to come")
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return c
 		}
 		c.held = append(c.held, h)
 	}
-	for range r.array() {
-		r.tuple(3)
+	for range r.Array() {
+		r.Fields(3, "a part")
 		kind := r.subject()
-		w := awaited{kind, r.below(c.subjects(kind), "subject"), r.turn()}
-		if r.err != nil || slices.ContainsFunc(c.awaiting, func(o awaited) bool { return o.kind == w.kind && o.index == w.index }) {
-			r.fail("something is asked twice")
+		w := awaited{kind, r.Below(c.subjects(kind), "subject"), r.turn()}
+		if r.Err != nil || slices.ContainsFunc(c.awaiting, func(o awaited) bool { return o.kind == w.kind && o.index == w.index }) {
+			r.Fail("something is asked twice")
 			return c
 		}
 		c.awaiting = append(c.awaiting, w)
 	}
-	for range r.array() {
-		r.tuple(3)
+	for range r.Array() {
+		r.Fields(3, "a part")
 		kind := r.subject()
-		h := heard{kind, r.below(c.subjects(kind), "subject"), Detection(r.below(int(Undetected), "detection"))}
-		if r.err != nil {
+		h := heard{kind, r.Below(c.subjects(kind), "subject"), Detection(r.Below(int(Undetected), "detection"))}
+		if r.Err != nil {
 			return c
 		}
 		c.heard = append(c.heard, h)
@@ -646,7 +530,7 @@ func (r *stateReader) core(e *Episode) core {
 }
 
 func (r *stateReader) subject() SubjectKind {
-	return SubjectKind(r.below(len(subjectKinds), "subject"))
+	return SubjectKind(r.Below(len(subjectKinds), "subject"))
 }
 
 func (c *core) subjects(k SubjectKind) int {

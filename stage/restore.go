@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/statebytes"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
@@ -43,26 +43,17 @@ func Restore(cfg Config, data []byte) (*Stage, error) {
 }
 
 func restore(cfg Config, data []byte) (*Stage, error) {
-	// The version comes before any judgement: another one may have another
-	// number of elements.
-	n, rest, err := msgp.ReadArrayHeaderBytes(data)
-	if err != nil {
-		return nil, err
-	}
-	r := stateReader{rest: rest, s: New(cfg)}
-	if version := r.int(); r.err == nil && version != stateVersion {
-		return nil, fmt.Errorf("%w: version %d, this program knows %d", ErrStateVersion, version, stateVersion)
-	}
-	if n != 12 {
-		return nil, errors.New("want an array of 12")
+	r := stateReader{Reader: statebytes.Reader{Rest: data}, s: New(cfg)}
+	if r.Begin(stateVersion, 12, ErrStateVersion); r.Err != nil {
+		return nil, r.Err
 	}
 	s := r.s
 	s.lively = math.MaxInt64 // as nobody has looked yet
 	r.actions()
 	s.now = r.time(math.MaxInt64)
-	s.choreographed = r.bool()
-	switch v := r.value(); {
-	case r.err != nil:
+	s.choreographed = r.Bool()
+	switch v := r.Value(); {
+	case r.Err != nil:
 	case v.Kind() == signal.KindNull:
 	default:
 		sc, err := scene.Compile(slices.Clone(v))
@@ -71,25 +62,23 @@ func restore(cfg Config, data []byte) (*Stage, error) {
 		}
 		s.SetScene(sc)
 	}
-	if r.err == nil {
+	if r.Err == nil {
 		r.entities()
 	}
-	if r.err == nil {
+	if r.Err == nil {
 		r.acts()
 	}
-	if r.err == nil {
+	if r.Err == nil {
 		r.beams()
 	}
-	for range r.array() {
-		r.fields(3, "a sound")
-		s.sounds = append(s.sounds, Sound{At: r.time(s.now), Sound: r.text(), Entity: r.text()})
+	for range r.Array() {
+		r.Fields(3, "a sound")
+		s.sounds = append(s.sounds, Sound{At: r.time(s.now), Sound: r.Text(), Entity: r.Text()})
 	}
 	r.diagnostics()
-	switch {
-	case r.err != nil:
-		return nil, r.err
-	case len(r.rest) > 0:
-		return nil, errors.New("bytes after the end")
+	switch err := r.End(); {
+	case err != nil:
+		return nil, err
 	case len(s.sounds) > MaxSounds || len(s.diagnostics.recent) > MaxRecent:
 		return nil, errors.New("more than is remembered")
 	}
@@ -98,164 +87,35 @@ func restore(cfg Config, data []byte) (*Stage, error) {
 			return nil, errors.New("an act that moves nothing")
 		}
 	}
-	// Whatever can be written in two ways is caught here, all at once: the
-	// digest of a state is taken over these bytes.
-	if !bytes.Equal(s.Append(make([]byte, 0, len(data))), data) {
-		return nil, errors.New("not in canonical form")
-	}
-	return s, nil
+	return s, statebytes.Canonical(data, s.Append)
 }
 
-// stateReader reads a state from the front. After the first error every read
-// returns zero.
+// stateReader reads a state.
 type stateReader struct {
-	rest []byte
-	err  error
+	statebytes.Reader
 
 	s        *Stage
 	numbered []*entity
 }
 
-func (r *stateReader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf(format, args...)
-		r.rest = nil
-	}
-}
-
-// array reads the head of an array. Each element takes at least one byte, so a
-// count that the rest cannot hold is refused before anything is made for it.
-func (r *stateReader) array() int {
-	if r.err != nil {
-		return 0
-	}
-	n, rest, err := msgp.ReadArrayHeaderBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	if uint64(n) > uint64(len(rest)) {
-		r.fail("an array of %d in %d bytes", n, len(rest))
-		return 0
-	}
-	r.rest = rest
-	return int(n)
-}
-
-// fields reads the head of an array that has so many elements.
-func (r *stateReader) fields(want int, what string) {
-	if n := r.array(); r.err == nil && n != want {
-		r.fail("%s of %d fields", what, n)
-	}
-}
-
-func (r *stateReader) int() int64 {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadInt64Bytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return i
-}
-
-// between reads a number within limits.
-func (r *stateReader) between(low, high int64, what string) int64 {
-	i := r.int()
-	if r.err == nil && (i < low || i > high) {
-		r.fail("%s %d", what, i)
-		return low
-	}
-	return i
-}
-
-func (r *stateReader) uint() uint64 {
-	if r.err != nil {
-		return 0
-	}
-	i, rest, err := msgp.ReadUint64Bytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return i
-}
-
 // time reads an instant not after latest.
 func (r *stateReader) time(latest time.Duration) time.Duration {
-	return time.Duration(r.between(0, int64(latest), "an instant"))
-}
-
-func (r *stateReader) bool() bool {
-	if r.err != nil {
-		return false
-	}
-	b, rest, err := msgp.ReadBoolBytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return false
-	}
-	r.rest = rest
-	return b
-}
-
-// text reads a text, as memory of its own.
-func (r *stateReader) text() string {
-	if r.err != nil {
-		return ""
-	}
-	b, rest, err := msgp.ReadStringZC(r.rest)
-	switch {
-	case err != nil:
-		r.fail("%w", err)
-		return ""
-	case !utf8.Valid(b):
-		r.fail("a text that is not UTF-8")
-		return ""
-	}
-	r.rest = rest
-	return string(b)
+	return time.Duration(r.Between(0, int64(latest), "an instant"))
 }
 
 // textOrNil reads a text that may be missing.
 func (r *stateReader) textOrNil() (string, bool) {
-	if r.none() {
+	if r.None() {
 		return "", false
 	}
-	return r.text(), r.err == nil
-}
-
-// none passes a nil, if one comes next.
-func (r *stateReader) none() bool {
-	if r.err != nil || len(r.rest) == 0 || r.rest[0] != 0xc0 {
-		return false
-	}
-	r.rest = r.rest[1:]
-	return true
-}
-
-func (r *stateReader) float() float64 {
-	if r.err != nil {
-		return 0
-	}
-	f, rest, err := msgp.ReadFloat64Bytes(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return 0
-	}
-	r.rest = rest
-	return f
+	return r.Text(), r.Err == nil
 }
 
 // number reads a number within the limits of a channel.
 func (r *stateReader) number(ch channel) float64 {
-	f := r.float()
-	if r.err == nil && math.Float64bits(ch.bound(f)) != math.Float64bits(f) {
-		r.fail("%s %v", channelNames[ch], f)
+	f := r.Float()
+	if r.Err == nil && math.Float64bits(ch.bound(f)) != math.Float64bits(f) {
+		r.Fail("%s %v", channelNames[ch], f)
 		return 0
 	}
 	return f
@@ -266,34 +126,21 @@ func (r *stateReader) point() scene.Point {
 }
 
 func (r *stateReader) run() run {
-	return run{r.uint(), uint32(r.between(0, math.MaxUint32, "a performance's number"))}
-}
-
-func (r *stateReader) value() signal.Value {
-	if r.err != nil {
-		return nil
-	}
-	v, rest, err := signal.CheckValue(r.rest)
-	if err != nil {
-		r.fail("%w", err)
-		return nil
-	}
-	r.rest = rest
-	return v
+	return run{r.Uint(), uint32(r.Between(0, math.MaxUint32, "a performance's number"))}
 }
 
 // actions compares the custom actions with those of the stage.
 func (r *stateReader) actions() {
 	names := slices.Sorted(maps.Keys(r.s.actions))
-	n := r.array()
+	n := r.Array()
 	same := n == len(names)
 	for i := range n {
-		r.fields(2, "an action")
-		name, version := r.text(), r.between(0, math.MaxUint32, "an action's version")
+		r.Fields(2, "an action")
+		name, version := r.Text(), r.Between(0, math.MaxUint32, "an action's version")
 		same = same && name == names[i] && uint32(version) == r.s.actions[name].Version
 	}
-	if r.err == nil && !same {
-		r.fail("%w: other custom actions", ErrStateVersion)
+	if r.Err == nil && !same {
+		r.Fail("%w: other custom actions", ErrStateVersion)
 	}
 }
 
@@ -304,10 +151,10 @@ func (r *stateReader) entities() {
 		r.numbered = append(r.numbered, e)
 	}
 	placed, last := len(r.numbered), int64(-1)
-	for range r.array() {
-		r.fields(1+int(bodyFields), "an entity")
-		last = r.between(last+1, int64(placed)-1, "entity")
-		if r.err != nil {
+	for range r.Array() {
+		r.Fields(1+int(bodyFields), "an entity")
+		last = r.Between(last+1, int64(placed)-1, "entity")
+		if r.Err != nil {
 			return
 		}
 		e := r.numbered[last]
@@ -316,16 +163,16 @@ func (r *stateReader) entities() {
 		}
 		r.body(e)
 	}
-	for range r.array() {
-		r.fields(2+int(bodyFields), "an entity")
-		e := &entity{id: r.text(), actor: r.text(), cell: noCell}
+	for range r.Array() {
+		r.Fields(2+int(bodyFields), "an entity")
+		e := &entity{id: r.Text(), actor: r.Text(), cell: noCell}
 		r.body(e)
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		for _, o := range s.names[e.id] {
 			if o.id == e.id {
-				r.fail("two entities %q", e.id)
+				r.Fail("two entities %q", e.id)
 				return
 			}
 		}
@@ -337,19 +184,19 @@ func (r *stateReader) entities() {
 func (r *stateReader) body(e *entity) {
 	s := r.s
 	e.touched = true
-	e.look = r.text()
+	e.look = r.Text()
 	e.label, e.labelled = r.textOrNil()
-	if e.home = r.text(); e.home != "" {
+	if e.home = r.Text(); e.home != "" {
 		s.taken[e.home]++
 	}
 	e.homeAt = r.point()
-	e.cell = int32(r.between(noCell, MaxEntities, "cell"))
-	if r.err == nil && e.cell != noCell {
+	e.cell = int32(r.Between(noCell, MaxEntities, "cell"))
+	if r.Err == nil && e.cell != noCell {
 		for len(s.cells) <= int(e.cell) {
 			s.cells = append(s.cells, false)
 		}
 		if s.cells[e.cell] || e.home != "" {
-			r.fail("a cell that is taken")
+			r.Fail("a cell that is taken")
 			return
 		}
 		s.cells[e.cell] = true
@@ -357,27 +204,27 @@ func (r *stateReader) body(e *entity) {
 	for ch := range e.values {
 		e.values[ch] = r.number(channel(ch))
 	}
-	e.color = r.text()
-	e.layer = int(r.between(0, math.MaxInt32, "layer"))
-	e.visible = r.bool()
-	e.state = r.text()
+	e.color = r.Text()
+	e.layer = int(r.Between(0, math.MaxInt32, "layer"))
+	e.visible = r.Bool()
+	e.state = r.Text()
 	e.words = r.words()
 	e.glow, e.ray = glow{}, ray{}
-	if !r.none() {
-		r.fields(2, "a glow")
-		e.glow = glow{color: r.text(), since: r.time(s.now)}
+	if !r.None() {
+		r.Fields(2, "a glow")
+		e.glow = glow{color: r.Text(), since: r.time(s.now)}
 	}
-	if !r.none() {
-		r.fields(4, "a ray")
-		e.ray = ray{to: r.text(), at: r.point(), since: r.time(s.now)}
+	if !r.None() {
+		r.Fields(4, "a ray")
+		e.ray = ray{to: r.Text(), at: r.point(), since: r.time(s.now)}
 	}
 	e.undo = nil
 	last := int64(-1)
-	for range r.array() {
-		r.fields(5, "a property")
-		last = r.between(last+1, int64(properties)-1, "property")
-		u := undo{property: property(last), run: r.run(), number: r.number(chX), text: r.text()}
-		if r.err != nil {
+	for range r.Array() {
+		r.Fields(5, "a property")
+		last = r.Between(last+1, int64(properties)-1, "property")
+		u := undo{property: property(last), run: r.run(), number: r.number(chX), text: r.Text()}
+		if r.Err != nil {
 			return
 		}
 		e.undo = append(e.undo, u)
@@ -385,24 +232,24 @@ func (r *stateReader) body(e *entity) {
 }
 
 func (r *stateReader) words() words {
-	if r.err != nil {
+	if r.Err != nil {
 		return words{}
 	}
-	if msgp.NextType(r.rest) != msgp.ArrayType {
-		w := words{text: r.text()}
+	if msgp.NextType(r.Rest) != msgp.ArrayType {
+		w := words{text: r.Text()}
 		if utf8.RuneCountInString(w.text) > MaxText {
-			r.fail("a text that is too long")
+			r.Fail("a text that is too long")
 		}
 		return w
 	}
-	r.fields(5, "speech")
-	w := words{text: r.text(), speech: true, stream: r.bool()}
+	r.Fields(5, "speech")
+	w := words{text: r.Text(), speech: true, stream: r.Bool()}
 	w.runes = utf8.RuneCountInString(w.text)
 	if w.runes > maxSpeech {
-		r.fail("speech that is too long")
+		r.Fail("speech that is too long")
 	}
 	// As far below none as somebody can talk without a pause in all of time.
-	w.before = int(r.between(-1<<39, int64(w.runes), "typed"))
+	w.before = int(r.Between(-1<<39, int64(w.runes), "typed"))
 	w.since = r.time(r.s.now)
 	w.said = r.time(r.s.now)
 	return w
@@ -410,43 +257,43 @@ func (r *stateReader) words() words {
 
 // entity reads the number of an entity.
 func (r *stateReader) entity(touched bool) *entity {
-	i := r.between(0, int64(len(r.numbered))-1, "entity")
-	if r.err != nil {
+	i := r.Between(0, int64(len(r.numbered))-1, "entity")
+	if r.Err != nil {
 		return nil
 	}
 	e := r.numbered[i]
 	if touched && !e.touched {
-		r.fail("an entity to which nothing has happened moves")
+		r.Fail("an entity to which nothing has happened moves")
 	}
 	return e
 }
 
 func (r *stateReader) acts() {
 	began := time.Duration(0)
-	for range r.array() {
-		r.fields(7, "an act")
+	for range r.Array() {
+		r.Fields(7, "an act")
 		p := r.run()
-		key := choreography.ActKey{Seq: p.seq, Index: p.index, Node: int32(r.between(0, math.MaxInt32, "node"))}
+		key := choreography.ActKey{Seq: p.seq, Index: p.index, Node: int32(r.Between(0, math.MaxInt32, "node"))}
 		start, duration := r.time(r.s.now), r.time(math.MaxInt64)
-		curve, err := choreography.ParseCurve(r.text())
+		curve, err := choreography.ParseCurve(r.Text())
 		switch {
-		case r.err != nil:
+		case r.Err != nil:
 			return
 		case err != nil:
-			r.fail("%w", err)
+			r.Fail("%w", err)
 			return
 		case r.s.acts[key] != nil:
-			r.fail("an act twice")
+			r.Fail("an act twice")
 			return
 		case start < began:
-			r.fail("acts in another order")
+			r.Fail("acts in another order")
 			return
 		}
 		began = start
 		a := r.s.begin(key, start, duration, curve)
-		for range r.array() {
+		for range r.Array() {
 			r.claim(a)
-			if r.err != nil {
+			if r.Err != nil {
 				return
 			}
 		}
@@ -454,21 +301,21 @@ func (r *stateReader) acts() {
 }
 
 func (r *stateReader) claim(a *act) {
-	fields := r.array()
+	fields := r.Array()
 	e := r.entity(true)
-	k := kind(r.between(0, int64(asCustom), "kind"))
-	m := mask(r.between(1, int64(all), "channels"))
+	k := kind(r.Between(0, int64(asCustom), "kind"))
+	m := mask(r.Between(1, int64(all), "channels"))
 	contested := r.time(math.MaxInt64)
-	if r.err != nil {
+	if r.Err != nil {
 		return
 	}
 	if fields != 4+int(claimFields[k]) || !k.fits(m) {
-		r.fail("a claim that is none")
+		r.Fail("a claim that is none")
 		return
 	}
 	for ch := range channel(channels) {
 		if m.has(ch) && e.owner[ch] != nil {
-			r.fail("a channel of two acts")
+			r.Fail("a channel of two acts")
 			return
 		}
 	}
@@ -482,18 +329,18 @@ func (r *stateReader) claim(a *act) {
 	switch k {
 	case asLine:
 		ch := m.only()
-		c.from.X, c.to.X, c.text = r.number(ch), r.number(ch), r.text()
+		c.from.X, c.to.X, c.text = r.number(ch), r.number(ch), r.Text()
 	case asWay:
-		c.from, c.to, c.height, c.arrival = r.point(), r.point(), r.number(chY), r.text()
+		c.from, c.to, c.height, c.arrival = r.point(), r.point(), r.number(chY), r.Text()
 	case asRoute:
-		c.arrival = r.text()
-		n := r.array()
-		if r.err == nil && (n < 2 || n%2 != 0) {
-			r.fail("a way of %d numbers", n)
+		c.arrival = r.Text()
+		n := r.Array()
+		if r.Err == nil && (n < 2 || n%2 != 0) {
+			r.Fail("a way of %d numbers", n)
 		}
 		for range n / 2 {
 			c.points = append(c.points, r.point())
-			if r.err != nil {
+			if r.Err != nil {
 				return
 			}
 		}
@@ -501,18 +348,18 @@ func (r *stateReader) claim(a *act) {
 	case asPulse:
 		c.from.X, c.to.X = r.number(chScale), r.number(chScale)
 	case asTyping:
-		c.text = r.text()
+		c.text = r.Text()
 		if c.runes = utf8.RuneCountInString(c.text); c.runes > MaxText {
-			r.fail("a text that is too long")
+			r.Fail("a text that is too long")
 		}
 	case asCustom:
-		c.action = r.s.actions[r.text()]
+		c.action = r.s.actions[r.Text()]
 		c.track.Channel = Channel(channelNames[m.only()])
-		c.track.From, c.track.To, c.text = r.number(chX), r.number(chX), r.text()
+		c.track.From, c.track.To, c.text = r.number(chX), r.number(chX), r.Text()
 		c.track.Text = c.text
-		n := r.array()
-		if r.err == nil && (n > MaxTrackData || c.action == nil) {
-			r.fail("a track that is none")
+		n := r.Array()
+		if r.Err == nil && (n > MaxTrackData || c.action == nil) {
+			r.Fail("a track that is none")
 			return
 		}
 		c.track.Data = make([]float64, n)
@@ -556,24 +403,24 @@ func (r *stateReader) beams() {
 		acts = append(acts, a)
 	}
 	began := time.Duration(0)
-	for range r.array() {
-		r.fields(10, "a beam")
+	for range r.Array() {
+		r.Fields(10, "a beam")
 		b := &beam{from: r.entity(true)}
-		if !r.none() {
+		if !r.None() {
 			b.to = r.entity(false)
 		}
-		b.at, b.name, b.color, b.width, b.began = r.point(), r.text(), r.text(), r.float(), r.time(r.s.now)
+		b.at, b.name, b.color, b.width, b.began = r.point(), r.Text(), r.Text(), r.Float(), r.time(r.s.now)
 		number := int64(-1)
-		if !r.none() {
-			number = r.between(0, int64(len(acts))-1, "act")
+		if !r.None() {
+			number = r.Between(0, int64(len(acts))-1, "act")
 		}
 		b.grown = r.number(chOpacity)
 		switch {
-		case r.err != nil:
+		case r.Err != nil:
 			return
 		case !(b.width >= 0 && b.width <= widest) || b.began < began,
 			b.to != nil && b.at != scene.Point{}, number >= 0 && b.grown != 0:
-			r.fail("a beam that is none")
+			r.Fail("a beam that is none")
 			return
 		}
 		began = b.began
@@ -584,23 +431,23 @@ func (r *stateReader) beams() {
 		r.s.beams = append(r.s.beams, b)
 	}
 	if len(r.s.beams) > MaxBeams {
-		r.fail("%d beams", len(r.s.beams))
+		r.Fail("%d beams", len(r.s.beams))
 	}
 }
 
 func (r *stateReader) diagnostics() {
 	d := &r.s.diagnostics
-	r.fields(int(noteKinds), "totals")
+	r.Fields(int(noteKinds), "totals")
 	for k := range d.totals {
-		d.totals[k] = r.uint()
+		d.totals[k] = r.Uint()
 	}
-	for range r.array() {
-		r.fields(9, "a diagnostic")
+	for range r.Array() {
+		r.Fields(9, "a diagnostic")
 		n := note{
-			at: r.time(r.s.now), kind: noteKind(r.between(0, int64(noteKinds)-1, "kind of diagnostic")),
-			entity: r.text(), channel: r.text(), run: r.run(), with: r.run(), detail: r.text(),
+			at: r.time(r.s.now), kind: noteKind(r.Between(0, int64(noteKinds)-1, "kind of diagnostic")),
+			entity: r.Text(), channel: r.Text(), run: r.run(), with: r.run(), detail: r.Text(),
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		d.recent = append(d.recent, n)
