@@ -27,8 +27,8 @@
 // # The core
 //
 // A [Core] is all that agents need of one world: the world itself, who is
-// registered with what rights, what was answered to whom, quotas, cooldowns, and
-// the generations under way. It decides and folds, and knows no disk and no
+// registered with what rights, quotas, cooldowns, and the generations under way.
+// What was answered to whom stays in the log, which [Core.Bind] lets it ask. It decides and folds, and knows no disk and no
 // waiting. Whoever runs it live holds one lock and goes in this order:
 //
 //  1. [Core.Advance] to the session time it now is.

@@ -28,8 +28,14 @@ import (
 //
 // A decision is about the state as it is, so its records must be applied before
 // the next decision. Core has no lock.
+//
+// Two things that decisions need are no part of the state: what the world is
+// called, and what has been answered, which grows for ever and which the log
+// knows already. [Core.Bind] brings them. A core that only folds needs neither.
 type Core struct {
 	options  Options
+	name     string  // of the world; see Bind
+	memory   Answers // nil: nobody decides here
 	world    *World
 	audience *Audience
 	config   Config
@@ -38,7 +44,6 @@ type Core struct {
 	simTime  float64 // of the last tick
 	quanta   uint64
 	agents   map[string]*agentState
-	answers  map[string]map[string]answered
 	due      dueHeap // when time alone changes an agent; may hold what is no longer so
 	ends     dueHeap // when a generation's time is over; likewise
 	endsMost int     // when to clear ends
@@ -47,8 +52,6 @@ type Core struct {
 // Options are what the program brings along. They are no part of the state:
 // whoever folds the same log must bring the same.
 type Options struct {
-	// World is the name of the world; uuids are derived from it.
-	World      string
 	Handlers   []Handler
 	Customs    []Custom
 	Validators []Validator
@@ -121,9 +124,6 @@ type Applied struct {
 
 // NewCore returns the core of a world in which nothing has happened.
 func NewCore(options Options) (*Core, error) {
-	if err := validKey(options.World, MaxID); err != nil {
-		return nil, fmt.Errorf("agents: the world's name: %w", err)
-	}
 	w, err := NewWorld(options.Handlers...)
 	if err != nil {
 		return nil, err
@@ -136,8 +136,29 @@ func NewCore(options Options) (*Core, error) {
 	}
 	return &Core{
 		options: options, world: w, audience: NewAudience(), config: config, written: emptyObject(),
-		agents: map[string]*agentState{}, answers: map[string]map[string]answered{},
+		agents: map[string]*agentState{},
 	}, nil
+}
+
+// Bind says for whom the core decides from now on: what the world is called,
+// from which uuids are derived, and who remembers what was answered. With nil the
+// core remembers it by itself, from now on and in memory that grows with every
+// answer; a core that is restored then knows nothing of what was answered before.
+//
+// A core that is not bound folds, but whoever asks it for a decision about a
+// request or an effect is refused with [WorldPaused].
+func (c *Core) Bind(world string, answers Answers) {
+	if answers == nil {
+		answers = remembered{}
+	}
+	c.name, c.memory = world, answers
+}
+
+func (c *Core) unbound(in *Intent) *Rejection {
+	if c.memory != nil {
+		return nil
+	}
+	return reject(in, WorldPaused, "nobody decides here: the core is not bound")
 }
 
 // World reads the world as it is.
@@ -284,8 +305,8 @@ func (c *Core) Register(r Registration) ([]Record, error) {
 	return []Record{{WordAgent, v}}, nil
 }
 
-// Leave returns the record that takes an agent out. Its entity stays, and so do
-// the answers that it was given.
+// Leave returns the record that takes an agent out. Its entity stays, and the
+// answers that it was given stand.
 func (c *Core) Leave(agent string) ([]Record, error) {
 	if _, ok := c.agents[agent]; !ok {
 		return nil, &Rejection{Code: UnknownAgent, Recovery: Abort, AgentID: agent}
@@ -369,7 +390,9 @@ func (c *Core) Apply(now time.Duration, r Record) Applied {
 	if err != nil && !errors.Is(err, ErrRecord) {
 		err = fmt.Errorf("%w: %s: %w", ErrRecord, r.Word, err)
 	}
-	out.Err = err
+	if out.Err = err; err == nil {
+		c.remember(r)
+	}
 	return out
 }
 
@@ -467,16 +490,12 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 		if by = c.agents[e.SourceID]; by == nil || validKey(e.ReqID, MaxReqID) != nil {
 			return fmt.Errorf("an intent of %q, who is nobody", e.SourceID)
 		}
-		if _, ok := c.answers[e.SourceID][e.ReqID]; ok {
-			return fmt.Errorf("request %q of %q has been answered", e.ReqID, e.SourceID)
-		}
 	}
 	changes, err := c.world.Apply(e)
 	if err != nil {
 		return err
 	}
 	if by != nil {
-		c.remember(e.SourceID, e.ReqID, answered{seq: e.GlobalSeq})
 		by.quota.use(c.now, 1, cost(e.Payload), &by.settings)
 		if by.settings.Cooldowns[e.Kind] > 0 {
 			by.quota.cool(e.Kind, c.now)

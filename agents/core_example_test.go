@@ -20,10 +20,11 @@ func ExampleCore() {
 		return v
 	}
 	var log []agents.Record
-	core, err := agents.NewCore(agents.Options{World: "village"})
+	core, err := agents.NewCore(agents.Options{})
 	if err != nil {
 		panic(err)
 	}
+	core.Bind("village", nil) // this one decides
 	keep := func(records []agents.Record, err error) {
 		if err != nil {
 			panic(err)
@@ -52,7 +53,7 @@ func ExampleCore() {
 		keep(records, nil)
 	}
 
-	replayed, err := agents.NewCore(agents.Options{World: "village"})
+	replayed, err := agents.NewCore(agents.Options{})
 	if err != nil {
 		panic(err)
 	}

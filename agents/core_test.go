@@ -16,7 +16,7 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-var options = agents.Options{World: "w", Handlers: handlers, Customs: customs}
+var options = agents.Options{Handlers: handlers, Customs: customs}
 
 // kept is a record with the session time at which it was kept.
 type kept struct {
@@ -35,6 +35,13 @@ type run struct {
 	gone     []agents.Cancellation
 	effects  int
 	accepted map[[2]string]uint64
+	answers  map[[2]string]agents.Answer
+}
+
+// Answered finds an answer as a log does, by what its records answer.
+func (r *run) Answered(agent, reqID string) (agents.Answer, bool) {
+	a, ok := r.answers[[2]string{agent, reqID}]
+	return a, ok
 }
 
 func newRun(t rapid.TB) *run {
@@ -43,10 +50,12 @@ func newRun(t rapid.TB) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &run{
+	r := &run{
 		t: t, core: c, views: map[string]signal.Value{}, arrived: map[string]agents.Delivery{},
-		accepted: map[[2]string]uint64{},
+		accepted: map[[2]string]uint64{}, answers: map[[2]string]agents.Answer{},
 	}
+	c.Bind("w", r)
+	return r
 }
 
 // keep folds what was decided; a decided record is never ignored.
@@ -61,6 +70,12 @@ func (r *run) keep(records []agents.Record) {
 			r.t.Fatalf("%s %v: %v", record.Word, record.Value, out.Err)
 		}
 		r.log = append(r.log, kept{r.now, record})
+		if agent, reqID, a, ok := record.Answer(); ok {
+			if first, twice := r.Answered(agent, reqID); twice {
+				r.t.Fatalf("%q of %q is answered %v, then %v", reqID, agent, first, a)
+			}
+			r.answers[[2]string{agent, reqID}] = a
+		}
 		r.take(out)
 	}
 }
@@ -238,6 +253,7 @@ func TestCore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.IntRange(0, 4).Draw(t, "restart") == 0 {
+				restored.Bind("w", r)
 				r.core = restored
 			}
 		}
@@ -327,6 +343,10 @@ func (r *run) replay(t *rapid.T) {
 		t.Fatalf("cancellations (-live +replay)\n%s", diff)
 	}
 	in := drawIntent(t, r.core)
+	if o, records := c.Submit(r.now, in); o.OK() || len(records) > 0 {
+		t.Fatalf("a core that is not bound decides %v", o)
+	}
+	c.Bind("w", r)
 	o1, rs1 := r.core.Submit(r.now, in)
 	o2, rs2 := c.Submit(r.now, in)
 	if o1.Status != o2.Status || !cmp.Equal(rs1, rs2) {
@@ -651,6 +671,7 @@ func FuzzRestoreCore(f *testing.F) {
 		if !bytes.Equal(c.AppendState(nil), b) {
 			t.Fatal("written otherwise than read")
 		}
+		c.Bind("w", nil)
 		c.Advance(c.Now() + time.Hour)
 		c.Expire(c.Now())
 		c.Submit(c.Now(), speak("a", "three", 1))

@@ -15,12 +15,12 @@ import (
 
 // coreVersion is the first element of a core's state. It changes with its
 // format, and with every change of rules after which old bytes would go on differently.
-const coreVersion = 1
+const coreVersion = 2
 
 // AppendState appends the whole state of c to dst: canonical bytes, equal for
 // equal histories however time was cut. They are one msgpack array:
 //
-//	[version, world's name, now, configuration, world, sim time, quanta, agents, answers]
+//	[version, now, configuration, world, sim time, quanta, agents]
 //
 //	configuration  as recorded
 //	world          bytes of [World.AppendState]
@@ -34,11 +34,11 @@ const coreVersion = 1
 //	cooldowns      [[kind, at]…] in the order of kinds
 //	tokens         [[req_id, context_seq, context_digest, [path…], [class…], issued,
 //	               deadline, budget, conflict]…] in the order of req_ids
-//	answers        [[agent, [[req_id, seq, code, reason]…]]…] in order
+//
+// What the world is called and what was answered are not in it: see [Core.Bind].
 func (c *Core) AppendState(dst []byte) []byte {
-	dst = msgp.AppendArrayHeader(dst, 9)
+	dst = msgp.AppendArrayHeader(dst, 7)
 	dst = msgp.AppendInt(dst, coreVersion)
-	dst = msgp.AppendString(dst, c.options.World)
 	dst = msgp.AppendInt64(dst, int64(c.now))
 	dst = append(dst, c.written...)
 	dst = msgp.AppendBytes(dst, c.world.AppendState(nil))
@@ -47,20 +47,6 @@ func (c *Core) AppendState(dst []byte) []byte {
 	dst = msgp.AppendArrayHeader(dst, uint32(len(c.agents)))
 	for id := range c.Agents() {
 		dst = c.agents[id].append(dst, c.now)
-	}
-	dst = msgp.AppendArrayHeader(dst, uint32(len(c.answers)))
-	for _, agent := range slices.Sorted(maps.Keys(c.answers)) {
-		dst = msgp.AppendArrayHeader(dst, 2)
-		dst = msgp.AppendString(dst, agent)
-		answers := c.answers[agent]
-		dst = msgp.AppendArrayHeader(dst, uint32(len(answers)))
-		for _, id := range slices.Sorted(maps.Keys(answers)) {
-			dst = msgp.AppendArrayHeader(dst, 4)
-			dst = msgp.AppendString(dst, id)
-			dst = msgp.AppendUint64(dst, answers[id].seq)
-			dst = msgp.AppendString(dst, string(answers[id].code))
-			dst = msgp.AppendString(dst, answers[id].reason)
-		}
 	}
 	return dst
 }
@@ -131,7 +117,7 @@ func appendNames(dst []byte, names []string) []byte {
 }
 
 // RestoreCore returns the core whose state [Core.AppendState] wrote, with the
-// same options. It believes nothing of b: what no core could have written is
+// same options, not bound yet. It believes nothing of b: what no core could have written is
 // refused with [ErrState], what was written under other rules with [ErrStateVersion].
 func RestoreCore(b []byte, options Options) (*Core, error) {
 	c, err := NewCore(options)
@@ -149,10 +135,7 @@ func RestoreCore(b []byte, options Options) (*Core, error) {
 
 func (c *Core) restore(b []byte) error {
 	r := stateReader{statebytes.Reader{Rest: b}}
-	r.Begin(coreVersion, 9, ErrStateVersion)
-	if name := r.text(MaxID); r.Err == nil && name != c.options.World {
-		r.Fail("the world %q", name)
-	}
+	r.Begin(coreVersion, 7, ErrStateVersion)
 	c.now = r.duration()
 	written := r.object()
 	if r.Err == nil {
@@ -192,29 +175,6 @@ func (c *Core) restore(b []byte) error {
 			return fmt.Errorf("something of %q that should have happened", a.id)
 		}
 		c.schedule(a)
-	}
-	for range r.array(len(b)) {
-		r.Fields(2, "a part")
-		agent := r.key(MaxID)
-		n := r.array(len(b))
-		if r.Err == nil && n == 0 {
-			r.Fail("no answers of %q", agent)
-		}
-		for range n {
-			r.Fields(4, "a part")
-			id := r.key(MaxReqID)
-			a := answered{r.Uint(), Code(r.text(MaxID)), r.text(maxReason)}
-			if r.Err == nil && (a.seq > c.Seq() || (a.seq == 0) != a.code.Final() || a.seq != 0 && (a.code != "" || a.reason != "")) {
-				r.Fail("an answer that nobody gave")
-			}
-			if r.Err != nil {
-				return r.Err
-			}
-			c.remember(agent, id, a)
-		}
-		if r.Err != nil {
-			return r.Err
-		}
 	}
 	return r.End()
 }

@@ -68,7 +68,7 @@ func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 		switch {
 		case s.Intent != nil:
 			p.source = s.Intent.AgentID
-			p.uuid = s.Intent.UUID(c.options.World)
+			p.uuid = s.Intent.UUID(c.name)
 			p.priority = c.priority(s.Intent)
 			if len(subs) > 1 {
 				p.content = content(s.Intent.Value())

@@ -49,11 +49,51 @@ func (o Outcome) Err() error {
 	return o.Rejection
 }
 
-// answered is what is remembered of a request for ever.
-type answered struct {
-	seq    uint64 // of the effect; 0 if it was refused
-	code   Code
-	reason string
+// Answer is what a request was answered for ever.
+type Answer struct {
+	GlobalSeq uint64 // of the effect; 0 if it was refused
+	Code      Code   // of the final refusal; "" if there is an effect
+	Reason    string // of the refusal, at most 256 bytes
+}
+
+// Answers remembers what was answered, for ever. It knows the answer of every
+// record that was kept (see [Record.Answer]) before the next decision. Of two for
+// one request the first counts.
+type Answers interface {
+	Answered(agentID, reqID string) (Answer, bool)
+}
+
+// remembered are the answers that a core remembers by itself.
+type remembered map[[2]string]Answer
+
+func (m remembered) Answered(agentID, reqID string) (Answer, bool) {
+	a, ok := m[[2]string{agentID, reqID}]
+	return a, ok
+}
+
+// Answer returns which request a record answers for ever, and how: that of an
+// effect that comes from an intent, of a final refusal, or of a cancellation with
+// [ReasonUser]. Whoever keeps the log finds the record under the request, and reads
+// from it by this method what was answered. It returns false for any other record.
+func (r Record) Answer() (agentID, reqID string, a Answer, ok bool) {
+	v := r.Value
+	agentID, reqID = textOf(v, "agent_id"), textOf(v, "req_id")
+	switch r.Word {
+	case WordEffect:
+		agentID = textOf(v, "source_id")
+		a.GlobalSeq = seqOf(v, "global_seq")
+		ok = a.GlobalSeq > 0
+	case WordOutcome:
+		a.Code, a.Reason = Code(textOf(v, "code")), clip(textOf(v, "reason"))
+		ok = a.Code.Final()
+	case WordCancel:
+		a.Code, a.Reason = Cancelled, clip(textOf(v, "reason"))
+		ok = a.Reason == ReasonUser
+	}
+	if !ok || validKey(agentID, MaxID) != nil || validKey(reqID, MaxReqID) != nil {
+		return "", "", Answer{}, false
+	}
+	return agentID, reqID, a, true
 }
 
 // maxReason bounds what is remembered of a reason, in bytes.
@@ -71,29 +111,42 @@ func clip(s string) string {
 }
 
 // outcome answers a duplicate.
-func (c *Core) outcome(in *Intent, a answered) Outcome {
-	if a.seq != 0 {
-		return Outcome{Status: Duplicate, GlobalSeq: a.seq, UUID: in.UUID(c.options.World)}
+func (c *Core) outcome(in *Intent, a Answer) Outcome {
+	if a.GlobalSeq != 0 {
+		return Outcome{Status: Duplicate, GlobalSeq: a.GlobalSeq, UUID: in.UUID(c.name)}
 	}
-	r := reject(in, a.code, "")
-	r.Reason = a.reason
+	r := reject(in, a.Code, "")
+	r.Reason = a.Reason
 	return Outcome{Status: Duplicate, Rejection: r}
 }
 
 // Answered returns the outcome of a request that has a final one.
 func (c *Core) Answered(agent, reqID string) (Outcome, bool) {
-	a, ok := c.answers[agent][reqID]
+	a, ok := c.recall(agent, reqID)
 	if !ok {
 		return Outcome{}, false
 	}
 	return c.outcome(&Intent{AgentID: agent, ReqID: reqID}, a), true
 }
 
-func (c *Core) remember(agent, reqID string, a answered) {
-	if c.answers[agent] == nil {
-		c.answers[agent] = map[string]answered{}
+func (c *Core) recall(agent, reqID string) (Answer, bool) {
+	if c.memory == nil {
+		return Answer{}, false
 	}
-	c.answers[agent][reqID] = a
+	return c.memory.Answered(agent, reqID)
+}
+
+// remember notes what a record answers, if nobody else does.
+func (c *Core) remember(r Record) {
+	own, ok := c.memory.(remembered)
+	if !ok {
+		return
+	}
+	if agent, reqID, a, ok := r.Answer(); ok {
+		if _, twice := own.Answered(agent, reqID); !twice {
+			own[[2]string{agent, reqID}] = a
+		}
+	}
 }
 
 func refusal(r *Rejection, tokens int64) Record {
@@ -119,10 +172,6 @@ func (c *Core) applyOutcome(v signal.Value) error {
 	if !ok || validKey(reqID, MaxReqID) != nil || !code.Final() {
 		return ErrRecord
 	}
-	if _, ok := c.answers[agent][reqID]; ok {
-		return ErrRecord
-	}
-	c.remember(agent, reqID, answered{code: code, reason: clip(textOf(v, "reason"))})
 	if code != Timeout && code != Cancelled {
 		a.quota.use(c.now, 1, min(max(integerOf(v, "tokens"), 0), MaxPayload), &a.settings)
 	}

@@ -93,7 +93,7 @@ type decider struct {
 	last     *Effect // the one that world does not have yet
 	effects  []Effect
 	tallies  map[string]*tally
-	answers  map[[2]string]answered // in this quantum
+	answers  map[[2]string]Answer // in this quantum
 	outcomes []Outcome
 	records  []Record
 }
@@ -102,7 +102,7 @@ func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider 
 	now = max(now, c.now)
 	d := &decider{
 		c: c, now: now, q: q, most: math.Inf(1), world: c.world,
-		tallies: map[string]*tally{}, answers: map[[2]string]answered{}, outcomes: make([]Outcome, len(subs)),
+		tallies: map[string]*tally{}, answers: map[[2]string]Answer{}, outcomes: make([]Outcome, len(subs)),
 	}
 	switch {
 	case q.Timed && finite(q.SimTime):
@@ -197,13 +197,16 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 	seq := d.seq()
 	uuid := s.UUID
 	if uuid == "" {
-		uuid = deriveUUID(d.c.options.World, strconv.FormatUint(seq, 10))
+		uuid = deriveUUID(d.c.name, strconv.FormatUint(seq, 10))
 	}
 	draft := *s.Draft
 	if draft.SchemaVersion == "" {
 		draft.SchemaVersion = SchemaVersion
 	}
 	in := Intent{AgentID: draft.SourceID}
+	if r := d.c.unbound(&in); r != nil {
+		return Outcome{Rejection: r}
+	}
 	if !compatible(draft.SchemaVersion) {
 		return Outcome{Rejection: reject(&in, VersionMismatch, "schema_version %q, this program speaks %s", draft.SchemaVersion, SchemaVersion)}
 	}
@@ -260,7 +263,7 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 		d.refuse(in, r)
 		return Outcome{Rejection: r}
 	}
-	d.answers[key] = answered{seq: seq}
+	d.answers[key] = Answer{GlobalSeq: seq}
 	d.tally(in).add(in.Kind, d.now, cost(in.Payload))
 	return d.accept(e, in, p.priority)
 }
@@ -284,7 +287,7 @@ func (d *decider) refuse(in *Intent, r *Rejection) {
 	}
 	record := refusal(r, tokens)
 	d.records = append(d.records, record)
-	d.answers[[2]string{in.AgentID, in.ReqID}] = answered{code: r.Code, reason: textOf(record.Value, "reason")}
+	d.answers[[2]string{in.AgentID, in.ReqID}] = Answer{Code: r.Code, Reason: textOf(record.Value, "reason")}
 	t := d.tally(in)
 	t.intents++
 	t.tokens += tokens
@@ -297,7 +300,10 @@ func (c *Core) admit(now time.Duration, in *Intent, more *tally) (Outcome, bool)
 	if r := in.structure(); r != nil {
 		return refused(r)
 	}
-	if a, ok := c.answers[in.AgentID][in.ReqID]; ok {
+	if r := c.unbound(in); r != nil {
+		return refused(r)
+	}
+	if a, ok := c.recall(in.AgentID, in.ReqID); ok {
 		return c.outcome(in, a), true
 	}
 	a, ok := c.agents[in.AgentID]

@@ -69,6 +69,9 @@ func (c *Core) Issue(now time.Duration, r TokenRequest) (Token, []Record, error)
 	if !ok {
 		return Token{}, nil, reject(&in, UnknownAgent, "nobody of this id is registered")
 	}
+	if refusal := c.unbound(&in); refusal != nil {
+		return Token{}, nil, refusal
+	}
 	if prior, ok := c.Answered(r.AgentID, r.ReqID); ok {
 		return Token{}, nil, reject(&in, InvalidIntent, "the request is answered: %v", prior.Status)
 	}
@@ -135,9 +138,6 @@ func (c *Core) applyToken(v signal.Value, out *Applied) error {
 	}
 	if err := t.valid(); err != nil {
 		return err
-	}
-	if _, ok := c.answers[t.AgentID][t.ReqID]; ok {
-		return errors.New("a token for an answered request")
 	}
 	_, again := a.tokens[t.ReqID]
 	switch {
@@ -213,9 +213,6 @@ func (c *Core) applyCancel(v signal.Value, out *Applied) error {
 		return ErrRecord
 	}
 	c.drop(a, reqID)
-	if reason == ReasonUser {
-		c.remember(agent, reqID, answered{code: Cancelled, reason: reason})
-	}
 	out.Cancellations = append(out.Cancellations, Cancellation{agent, reqID, reason, c.now})
 	return nil
 }

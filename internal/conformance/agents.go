@@ -156,8 +156,12 @@ type sim struct {
 }
 
 func newSim(world string) (*sim, error) {
-	core, err := agents.NewCore(agents.Options{World: world})
-	return &sim{core: core, deltas: map[string][]agents.Delta{}}, err
+	core, err := agents.NewCore(agents.Options{})
+	if err != nil {
+		return nil, err
+	}
+	core.Bind(world, nil)
+	return &sim{core: core, deltas: map[string][]agents.Delta{}}, nil
 }
 
 // keep folds records.
