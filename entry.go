@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -15,11 +16,14 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// The first elements of define and session entries' data. Both kinds hold an
-// array of two: a word that says what it is, and the thing.
+// The first elements of define and session entries' data. These kinds, and
+// effects, hold an array of two: a word that says what it is, and the thing. The
+// words of effects are those of [agents.Record].
 const (
 	wordScene  = "scene"  // ["scene", the scene as it was written]
 	wordOpened = "opened" // ["opened", {"time": authority}]
+	wordClock  = "clock"  // ["clock", {"origin": Unix time at session time zero, ns}]
+	wordTick   = "tick"   // ["tick", {}]: session time has come this far
 )
 
 // appendDeclaration appends the data of a define entry: what it is, and the
@@ -39,7 +43,41 @@ func appendOpened(dst []byte, authority TimeAuthority) []byte {
 	return msgp.AppendString(dst, string(authority))
 }
 
-// wordOf splits the data of a define or session entry.
+// appendClock appends the data of the entry that says when session time began,
+// where no signal has said so.
+func appendClock(dst []byte, origin int64) []byte {
+	dst = msgp.AppendArrayHeader(dst, 2)
+	dst = msgp.AppendString(dst, wordClock)
+	dst = msgp.AppendMapHeader(dst, 1)
+	dst = msgp.AppendString(dst, "origin")
+	return msgp.AppendInt64(dst, origin)
+}
+
+// appendTick appends the data of the entry that lets time pass.
+func appendTick(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 2)
+	dst = msgp.AppendString(dst, wordTick)
+	return msgp.AppendMapHeader(dst, 0)
+}
+
+// appendWorldRecord appends the data of an effect entry.
+func appendWorldRecord(dst []byte, r agents.Record) []byte {
+	dst = msgp.AppendArrayHeader(dst, 2)
+	dst = msgp.AppendString(dst, r.Word)
+	return append(dst, r.Value...)
+}
+
+// WorldRecordOf returns what an effect entry says of the agents' world. It
+// points into the entry.
+func WorldRecordOf(e *eventlog.Entry) (agents.Record, error) {
+	if e.Kind != eventlog.KindEffect {
+		return agents.Record{}, fmt.Errorf("sajou: entry %d is no effect but a %v", e.Seq, e.Kind)
+	}
+	word, v, err := wordOf(e)
+	return agents.Record{Word: word, Value: v}, err
+}
+
+// wordOf splits the data of a define, effect or session entry.
 func wordOf(e *eventlog.Entry) (word string, v signal.Value, err error) {
 	n, b, err := msgp.ReadArrayHeaderBytes(e.Data)
 	if err != nil || n != 2 {
@@ -88,10 +126,21 @@ func openedOf(e *eventlog.Entry) (TimeAuthority, error) {
 	}
 	member, _ := v.Get("time")
 	authority, _ := member.Text()
-	if word != wordOpened || TimeAuthority(authority) != TimeWall && TimeAuthority(authority) != TimeManual {
+	if word != wordOpened || !TimeAuthority(authority).valid() {
 		return "", fmt.Errorf("sajou: entry %d does not open a session", e.Seq)
 	}
 	return TimeAuthority(authority), nil
+}
+
+// clockOf returns the Unix time at session time zero that a session entry
+// tells, in nanoseconds.
+func clockOf(e *eventlog.Entry) (origin int64, ok bool) {
+	word, v, err := wordOf(e)
+	if err != nil || word != wordClock {
+		return 0, false
+	}
+	member, _ := v.Get("origin")
+	return member.Int64()
 }
 
 // SignalOf returns the signal that an entry records. It points into the entry.
@@ -111,9 +160,9 @@ func SignalOf(e *eventlog.Entry) (signal.Signal, error) {
 // Every entry has seq, at (milliseconds of session time), kind and hash, and
 // key if it has one. A signal has its envelope's members besides, and problem
 // if it was recorded although the schema refuses it; when its envelope is
-// irregular, the object as it came stands in raw. A define or session entry
-// has a member define or session with an object of one member: the word that
-// says what it is, and the thing. What cannot be decoded stands in data, in
+// irregular, the object as it came stands in raw. A define, effect or session
+// entry has a member define, effect or session with an object of one member: the
+// word that says what it is, and the thing. What cannot be decoded stands in data, in
 // hexadecimal.
 func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte {
 	dst = append(dst, `{"seq":`...)
@@ -132,7 +181,7 @@ func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte {
 	switch e.Kind {
 	case eventlog.KindSignal:
 		dst = appendSignalMembers(dst, e)
-	case eventlog.KindDefine, eventlog.KindSession:
+	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindSession:
 		dst = appendWordMember(dst, e)
 	default:
 		dst = appendUndecoded(dst, e)
@@ -222,7 +271,7 @@ func EntryView(e *eventlog.Entry) map[string]any {
 			viewSignal(view, &sig)
 			return view
 		}
-	case eventlog.KindDefine, eventlog.KindSession:
+	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindSession:
 		if word, v, err := wordOf(e); err == nil {
 			view[e.Kind.String()] = map[string]any{word: v.Any()}
 			return view

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -39,6 +40,9 @@ type ProjectionConfig struct {
 	// Actions are custom actions of the stage, by name.
 	Actions map[string]stage.Action
 
+	// World is what the program adds to the agents' world.
+	World agents.Options
+
 	// Scene, unless nil, is the scene of the stage from the beginning, and
 	// scenes that the log brings into force are passed over: a session seen
 	// in another scene.
@@ -68,6 +72,7 @@ func ProjectionsWith(cfg ProjectionConfig) projection.Set {
 			},
 		},
 		stageProjection(cfg),
+		worldProjection(cfg.World),
 	}
 }
 
@@ -235,9 +240,16 @@ const (
 	TimeWall TimeAuthority = "wall"
 
 	// TimeManual takes timestamps as milliseconds of session time. One that
-	// goes back is refused. It is for tests and scenarios.
+	// goes back is refused. Time passes by entries and by [Agents.Advance]. It is
+	// for tests and scenarios.
 	TimeManual TimeAuthority = "manual"
+
+	// TimeSim is [TimeManual] for a game engine: time passes by its ticks, see
+	// [Agents.Tick].
+	TimeSim TimeAuthority = "sim"
 )
+
+func (a TimeAuthority) valid() bool { return a == TimeWall || a == TimeManual || a == TimeSim }
 
 // sessionTime is how a session's time runs.
 type sessionTime struct {
@@ -263,6 +275,8 @@ func (s *sessionState) Apply(e *eventlog.Entry) {
 	case eventlog.KindSession:
 		if authority, err := openedOf(e); err == nil && s.time.authority == "" {
 			s.time.authority = authority
+		} else if origin, ok := clockOf(e); ok && s.time.wantsOrigin() {
+			s.time.origin, s.time.hasOrigin = origin, true
 		}
 	case eventlog.KindSignal:
 		if regular, err := signalArity(e.Data); err != nil || !regular {
@@ -373,7 +387,7 @@ func (t *sessionTime) at(sig *signal.Signal, last time.Duration) (time.Duration,
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("%w: timestamp %v is outside the years 1678 to 2262", ErrTime, sig.Timestamp)
-	case t.authority == TimeManual:
+	case t.authority != TimeWall:
 		if ns < int64(last) {
 			return 0, fmt.Errorf("%w: timestamp %v ms is before the session's %v", ErrTime, sig.Timestamp, last)
 		}

@@ -76,7 +76,7 @@ type source struct {
 func (s *source) Origin() (time.Time, bool) {
 	state := &sessionState{}
 	for e, err := range s.Entries(context.Background(), 1) {
-		if err != nil || state.time.authority == TimeManual {
+		if err != nil || state.time.authority == TimeManual || state.time.authority == TimeSim {
 			return time.Time{}, false
 		}
 		if state.Apply(&e); state.time.hasOrigin {

@@ -55,6 +55,7 @@
 package sajou
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/snapshot"
@@ -97,6 +99,16 @@ type Config struct {
 	// by name. A store keeps nothing of them: whoever opens it without them
 	// sees the same session without what they show.
 	Actions map[string]stage.Action
+
+	// World is what the program adds to the agents' world: kinds of effect,
+	// policies, validators. Whoever opens the store without them folds the same
+	// sessions differently.
+	World agents.Options
+
+	// Migrate brings an intent of another schema_version to the one that is
+	// spoken here, [agents.SchemaVersion]. Nil means that other minor versions are
+	// taken as they are and other major ones are refused.
+	Migrate func(agents.Intent) (agents.Intent, error)
 
 	// FrameRate is how often an attached sink gets updates or frames while
 	// something moves, in frames a second from 1 to 1000, unless it asks for
@@ -136,6 +148,9 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkRate(c.FrameRate); err != nil {
 		return c, err
 	}
+	if _, err := agents.NewCore(c.World); err != nil {
+		return c, err
+	}
 	if c.SinkGrace == 0 {
 		c.SinkGrace = 5 * time.Second
 	}
@@ -166,6 +181,7 @@ type Engine struct {
 	sessions map[string]*Session // guarded by mu
 	closed   bool                // guarded by mu
 	lives    map[*Live]struct{}  // attached sinks; guarded by mu
+	worlds   []*Agents           // that are live; guarded by mu
 	readers  sync.WaitGroup      // what reads the log for sinks
 	folds    sync.WaitGroup      // sessions that are catching up
 	stop     context.CancelFunc  // ends attached sinks
@@ -191,7 +207,7 @@ func Open(dir string, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, set: ProjectionsWith(ProjectionConfig{Actions: cfg.Actions}), log: l,
+		cfg: cfg, set: ProjectionsWith(ProjectionConfig{Actions: cfg.Actions, World: cfg.World}), log: l,
 		sessions: make(map[string]*Session), lives: make(map[*Live]struct{}),
 	}
 	e.live, e.stop = context.WithCancel(context.Background())
@@ -224,6 +240,22 @@ func (e *Engine) openSnapshots(path string) {
 	if !e.cfg.ReadOnly && e.cfg.SnapshotEvery > 0 {
 		e.writer = snapshot.NewWriter(store, e.cfg.Logger)
 	}
+}
+
+// maxEntry returns the bound of one entry, in bytes.
+func (e *Engine) maxEntry() int { return cmp.Or(e.cfg.MaxEntry, 1<<20) }
+
+// employ has the engine tell a session's agents what concerns them, until it
+// closes.
+func (e *Engine) employ(a *Agents) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		a.outbox.note(0, eventlog.ErrClosed)
+		return
+	}
+	e.worlds = append(e.worlds, a)
+	e.readers.Go(func() { a.dispatch(e.live) })
 }
 
 // Log returns the engine's log.
@@ -272,12 +304,15 @@ func (e *Engine) Close() error {
 	e.mu.Lock()
 	closed := e.closed
 	e.closed = true
-	lives := slices.Collect(maps.Keys(e.lives))
+	lives, worlds := slices.Collect(maps.Keys(e.lives)), e.worlds
 	e.mu.Unlock()
 	if closed {
 		return nil
 	}
 	e.stop()
+	for _, a := range worlds {
+		a.close()
+	}
 	err := e.await(lives...)
 	e.readers.Wait()
 	err = errors.Join(err, e.log.Close()) // after this nobody records, and so nobody begins to fold

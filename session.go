@@ -42,6 +42,9 @@ type Session struct {
 	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
 	snapped  eventlog.Seq     // the newest snapshot; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
+
+	agentsOnce sync.Once
+	agents     *Agents // made when it is first asked for
 }
 
 // position is what the next record is decided by: what its entries' times
@@ -69,8 +72,8 @@ func (e *Engine) Session(ctx context.Context, name string) (*Session, error) {
 // Begin is [Engine.Session] with another time authority for a new session. A
 // session that exists keeps the one it has.
 func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority) (*Session, error) {
-	if authority != TimeWall && authority != TimeManual {
-		return nil, fmt.Errorf("sajou: no time authority %q: want %q or %q", authority, TimeWall, TimeManual)
+	if !authority.valid() {
+		return nil, fmt.Errorf("sajou: no time authority %q: want %q, %q or %q", authority, TimeWall, TimeSim, TimeManual)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,6 +100,9 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	perform, ok := s.fold.State(ProjectionPerformances).(*performances)
 	if !ok {
 		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionPerformances)
+	}
+	if WorldOf(s.fold) == nil {
+		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionWorld)
 	}
 	s.next = position{s.fold.Head().Seq > 0, state.time, s.fold.At(), perform.scheduler.Catalog()}
 	s.snapped = s.fold.Head().Seq
@@ -347,20 +353,7 @@ func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, err
 // stands behind it.
 func (s *Session) draft(r *Record) (position, error) {
 	c := &s.scratch
-	if cap(c.data) > 1<<20 {
-		*c = scratch{} // one large import should not be remembered for ever
-	}
-	c.drafts, c.data, c.ends = c.drafts[:0], c.data[:0], c.ends[:0]
-	p := s.next
-	add := func(kind eventlog.Kind) {
-		c.drafts = append(c.drafts, eventlog.Draft{Kind: kind, At: p.at})
-		c.ends = append(c.ends, len(c.data))
-	}
-	if !p.begun {
-		p.begun, p.time.authority = true, s.authority
-		c.data = appendOpened(c.data, s.authority)
-		add(eventlog.KindSession)
-	}
+	p := s.open()
 	for i, d := range r.Declarations {
 		if d.Word() != wordScene { // a scene refers to nothing
 			catalog, err := p.catalog.With(d)
@@ -370,7 +363,7 @@ func (s *Session) draft(r *Record) (position, error) {
 			p.catalog = catalog
 		}
 		c.data = appendDeclaration(c.data, d)
-		add(eventlog.KindDefine)
+		c.add(eventlog.KindDefine, p.at)
 	}
 	for i, sig := range r.Signals {
 		at, err := p.time.at(sig, p.at)
@@ -382,15 +375,42 @@ func (s *Session) draft(r *Record) (position, error) {
 		}
 		p.time.note(sig, p.at)
 		c.data = sig.Append(c.data)
-		add(eventlog.KindSignal)
+		c.add(eventlog.KindSignal, p.at)
 	}
-	// Only now does the memory stay where it is.
+	c.finish()
+	return p, nil
+}
+
+// open begins drafts in s.scratch, with the session's first entry if there is
+// none yet, and returns where the session stands.
+func (s *Session) open() position {
+	c := &s.scratch
+	if cap(c.data) > 1<<20 {
+		*c = scratch{} // one large import should not be remembered for ever
+	}
+	c.drafts, c.data, c.ends = c.drafts[:0], c.data[:0], c.ends[:0]
+	p := s.next
+	if !p.begun {
+		p.begun, p.time.authority = true, s.authority
+		c.data = appendOpened(c.data, s.authority)
+		c.add(eventlog.KindSession, p.at)
+	}
+	return p
+}
+
+// add makes a draft of what was appended to the data since the last one.
+func (c *scratch) add(kind eventlog.Kind, at time.Duration) {
+	c.drafts = append(c.drafts, eventlog.Draft{Kind: kind, At: at})
+	c.ends = append(c.ends, len(c.data))
+}
+
+// finish gives each draft its data. Only now does the memory stay where it is.
+func (c *scratch) finish() {
 	start := 0
 	for i, end := range c.ends {
 		c.drafts[i].Data = c.data[start:end:end]
 		start = end
 	}
-	return p, nil
 }
 
 // backlog is what the fold is behind by.

@@ -187,16 +187,16 @@ func (c *Core) View(agent string) (View, bool) {
 	return a.observer.View(), true
 }
 
-// Whole returns a delta that replaces an agent's whole view by what it is now:
-// for a client that starts over or could not keep up. All deliveries up to the
-// number, and none after it, are in it.
-func (c *Core) Whole(agent string) (delta Delta, number uint64, ok bool) {
+// Whole returns a delivery that replaces an agent's whole view by what it is
+// now: for a client that starts over or could not keep up. All deliveries up to its
+// Number, and none after it, are in it; it comes no earlier than the last of them.
+func (c *Core) Whole(agent string) (Delivery, bool) {
 	a, ok := c.agents[agent]
 	if !ok {
-		return Delta{}, 0, false
+		return Delivery{}, false
 	}
 	o := a.observer
-	return o.delta(wholeView(o.values())), a.deliveries, true
+	return Delivery{a.id, a.delivered, a.deliveries, o.delta(wholeView(o.values()))}, true
 }
 
 // Settings returns the rules for an agent.
@@ -376,7 +376,7 @@ func (c *Core) Apply(now time.Duration, r Record) Applied {
 	case WordEffect:
 		err = c.applyEffect(v, &out)
 	case WordOutcome:
-		err = c.applyOutcome(v)
+		err = c.applyOutcome(v, &out)
 	case WordQuantum:
 		c.applyQuantum(v)
 	case WordToken:

@@ -166,7 +166,7 @@ func refusal(r *Rejection, tokens int64) Record {
 	}.value()}
 }
 
-func (c *Core) applyOutcome(v signal.Value) error {
+func (c *Core) applyOutcome(v signal.Value, out *Applied) error {
 	agent, reqID, code := textOf(v, "agent_id"), textOf(v, "req_id"), Code(textOf(v, "code"))
 	a, ok := c.agents[agent]
 	if !ok || validKey(reqID, MaxReqID) != nil || !code.Final() {
@@ -174,6 +174,9 @@ func (c *Core) applyOutcome(v signal.Value) error {
 	}
 	if code != Timeout && code != Cancelled {
 		a.quota.use(c.now, 1, min(max(integerOf(v, "tokens"), 0), MaxPayload), &a.settings)
+	}
+	if _, ok := a.tokens[reqID]; ok && code == Timeout {
+		out.Cancellations = append(out.Cancellations, Cancellation{agent, reqID, ReasonTimeout, c.now})
 	}
 	c.drop(a, reqID)
 	return nil

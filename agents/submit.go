@@ -486,6 +486,15 @@ func (i *Intake) Cancel(agent, reqID string) (Ticketed, bool) {
 	return t, ok
 }
 
+// Withdraw takes one submission out of the line.
+func (i *Intake) Withdraw(ticket uint64) bool {
+	held := i.held
+	for source, l := range i.lanes {
+		i.take(source, l, ticket)
+	}
+	return i.held < held
+}
+
 // Take takes out what comes into the next quantum: what is timed at most until,
 // and at most so many. If there is more, agents take turns, each as many as its
 // weight in a round, the most urgent of its own first; who had the last turn

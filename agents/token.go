@@ -218,7 +218,7 @@ func (c *Core) applyCancel(v signal.Value, out *Applied) error {
 }
 
 // Expire returns the records of the generations whose deadline has come: each
-// is answered [Timeout]. The live side stops them when it has their records.
+// is answered [Timeout], and cancelled when that is applied.
 func (c *Core) Expire(now time.Duration) []Record {
 	var over []*Token
 	for _, d := range c.ends {

@@ -1,0 +1,187 @@
+package sajou
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// Interrupted is why a generation was to stop; see [context.Cause].
+type Interrupted struct {
+	agents.Cancellation
+}
+
+func (e *Interrupted) Error() string {
+	return fmt.Sprintf("sajou: generation %q of %q: %s", e.ReqID, e.Agent, e.Reason)
+}
+
+// Unwrap returns [agents.Timeout] if the deadline passed, or else
+// [agents.Cancelled].
+func (e *Interrupted) Unwrap() error {
+	if e.Reason == agents.ReasonTimeout {
+		return agents.Timeout
+	}
+	return agents.Cancelled
+}
+
+// Generation is an answer in the making: what the world knows as a
+// [agents.Token]. It is interrupted when what it goes by is out of date.
+type Generation struct {
+	world  *Agents
+	token  agents.Token
+	seq    eventlog.Seq // of the token's entry
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// Begin begins a generation: its token, with the context that it goes by, is
+// recorded. ctx is the parent of [Generation.Context]. What asks for an intent of
+// the same req_id, or [Generation.End], ends it.
+func (g *Agent) Begin(ctx context.Context, r agents.TokenRequest) (*Generation, error) {
+	r.AgentID = g.id
+	gen := &Generation{world: g.world}
+	gen.ctx, gen.cancel = context.WithCancelCause(ctx)
+	err := g.world.do(ctx, func(t *turn) ([]agents.Record, error) {
+		token, records, err := t.core.Issue(t.now, r)
+		gen.token = token
+		return records, err
+	}, func(t *turn) {
+		gen.seq = t.session.fold.Head().Seq
+		g.world.running.add(gen)
+	})
+	if err != nil {
+		gen.cancel(err)
+		return nil, err
+	}
+	return gen, nil
+}
+
+// Token returns what the generation goes by, and its bounds.
+func (g *Generation) Token() agents.Token { return g.token }
+
+// Context is done when the generation is to stop, or its request has been
+// answered. When it was interrupted the cause is an [*Interrupted].
+func (g *Generation) Context() context.Context { return g.ctx }
+
+// Answer records what the generation answered, so that a replay needs no
+// model. It is an object, to which agent_id and req_id are added.
+func (g *Generation) Answer(ctx context.Context, answer signal.Value) error {
+	return g.world.do(ctx, func(t *turn) ([]agents.Record, error) {
+		return t.core.Generated(g.token.AgentID, g.token.ReqID, answer)
+	}, nil)
+}
+
+// End gives the generation up for a reason, which is recorded. With
+// [agents.ReasonUser] its request is answered by that for ever. If it has ended
+// already nothing happens.
+func (g *Generation) End(ctx context.Context, reason string) error {
+	return g.world.cancel(ctx, g.token.AgentID, g.token.ReqID, reason, g.seq)
+}
+
+// Cancel cancels what the agent has asked for under a req_id: a generation, or
+// an intent that waits for its tick. It reports whether there was anything.
+func (g *Agent) Cancel(ctx context.Context, reqID string) (found bool, err error) {
+	w := g.world
+	err = w.do(ctx, func(t *turn) ([]agents.Record, error) {
+		t.admit()
+		if waits, ok := t.intake.Cancel(g.id, reqID); ok {
+			found = true
+			r := &agents.Rejection{
+				Code: agents.Cancelled, Recovery: agents.Regenerate, AgentID: g.id, ReqID: reqID, Reason: agents.ReasonUser,
+			}
+			t.answer(waits.Ticket, agents.Outcome{Rejection: r}, nil, nil)
+		}
+		records, ok := t.core.Cancel(g.id, reqID, agents.ReasonUser)
+		found = found || ok
+		return records, nil
+	}, nil)
+	return found, err
+}
+
+func (a *Agents) cancel(ctx context.Context, id, reqID, reason string, seq eventlog.Seq) error {
+	return a.do(ctx, func(t *turn) ([]agents.Record, error) {
+		if !a.running.has(id, reqID, seq) {
+			return nil, nil
+		}
+		records, _ := t.core.Cancel(id, reqID, reason)
+		return records, nil
+	}, nil)
+}
+
+// generations are those that run.
+type generations struct {
+	mu   sync.Mutex
+	runs map[[2]string][]*Generation // by agent and req_id, the newest last; guarded by mu
+}
+
+func newGenerations() generations {
+	return generations{runs: map[[2]string][]*Generation{}}
+}
+
+func (r *generations) add(g *Generation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := [2]string{g.token.AgentID, g.token.ReqID}
+	r.runs[key] = append(r.runs[key], g)
+}
+
+func (r *generations) has(id, reqID string, seq eventlog.Seq) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.runs[[2]string{id, reqID}] {
+		if g.seq == seq {
+			return true
+		}
+	}
+	return false
+}
+
+// end takes out those that began before an entry, or all if it is 0.
+func (r *generations) end(id, reqID string, before eventlog.Seq) []*Generation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := [2]string{id, reqID}
+	var ended, kept []*Generation
+	for _, g := range r.runs[key] {
+		// One that a new token replaces began before the new one did.
+		if before == 0 || g.seq < before {
+			ended = append(ended, g)
+		} else {
+			kept = append(kept, g)
+		}
+	}
+	if r.runs[key] = kept; len(kept) == 0 {
+		delete(r.runs, key)
+	}
+	return ended
+}
+
+// finish takes out those whose request has been answered.
+func (r *generations) finish(id, reqID string) {
+	for _, g := range r.end(id, reqID, 0) {
+		g.cancel(context.Canceled)
+	}
+}
+
+// close stops all of them: the engine closes.
+func (r *generations) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, list := range r.runs {
+		for _, g := range list {
+			g.cancel(eventlog.ErrClosed)
+		}
+	}
+	clear(r.runs)
+}
+
+// interrupt stops the generations that an entry cancels.
+func (a *Agents) interrupt(seq eventlog.Seq, c agents.Cancellation) {
+	for _, g := range a.running.end(c.Agent, c.ReqID, seq) {
+		g.cancel(&Interrupted{c})
+	}
+}

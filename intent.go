@@ -1,0 +1,299 @@
+package sajou
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// Submit decides an intent and returns its outcome once that is durable. What
+// is refused is an error too: an [*agents.Rejection], which says what the one who
+// was refused may do about it. The outcome of an accepted or finally refused
+// request is remembered for ever; the same req_id gets it again, as
+// [agents.Duplicate]. Any other error leaves open what was decided: ask again
+// with the same req_id.
+//
+// Where ticks have the authority ([agents.TimeSim]) it waits for the tick that
+// closes its quantum. When ctx ends before, the intent is withdrawn.
+func (a *Agents) Submit(ctx context.Context, in agents.Intent) (agents.Outcome, error) {
+	return a.submit(ctx, agents.Submission{Intent: &in})
+}
+
+// Broadcast decides a draft: what somebody outside of the world says happens.
+// Nobody is asked for leave, but what cannot be applied to the world is refused.
+func (a *Agents) Broadcast(ctx context.Context, draft agents.Draft) (agents.Outcome, error) {
+	return a.submit(ctx, agents.Submission{Draft: &draft})
+}
+
+// SubmitSubmission is [Agents.Submit] and [Agents.Broadcast] for who says more: when it is to
+// happen, or with what uuid.
+func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return agents.Outcome{}, err
+	}
+	if s.Intent != nil {
+		in := *s.Intent
+		if err := a.migrate(&in); err != nil {
+			return agents.Outcome{}, err
+		}
+		s.Intent = &in
+	}
+	c := &call{sub: s, done: make(chan struct{})}
+	a.inbox.put(c)
+	err := a.turn(func(t *turn) error {
+		t.admit()
+		if t.core.Config().Authority != agents.TimeSim {
+			t.drain()
+		}
+		return nil
+	})
+	if err != nil && a.inbox.withdraw(c) {
+		return agents.Outcome{}, err
+	}
+	return a.await(ctx, c)
+}
+
+// await waits for a call that somebody has looked at.
+func (a *Agents) await(ctx context.Context, c *call) (agents.Outcome, error) {
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return a.withdraw(ctx, c)
+	case <-a.session.engine.live.Done():
+		return a.withdraw(ctx, c)
+	}
+	if c.err != nil {
+		return agents.Outcome{}, c.err
+	}
+	if c.ticket != nil {
+		if _, err := c.ticket.Wait(); err != nil {
+			return agents.Outcome{}, err
+		}
+	}
+	if c.outcome.Status == agents.Duplicate {
+		// What it repeats may still be on its way to the disk.
+		if err := a.Settle(ctx); err != nil {
+			return agents.Outcome{}, err
+		}
+	}
+	return c.outcome, c.outcome.Err()
+}
+
+// withdraw takes back a call that waits for a tick.
+func (a *Agents) withdraw(ctx context.Context, c *call) (agents.Outcome, error) {
+	err := a.turn(func(t *turn) error {
+		for ticket, calls := range t.waiting {
+			for i := range calls {
+				if calls[i] != c {
+					continue
+				}
+				if calls = append(calls[:i:i], calls[i+1:]...); len(calls) == 0 {
+					delete(t.waiting, ticket)
+					t.intake.Withdraw(ticket)
+				} else {
+					t.waiting[ticket] = calls
+				}
+				c.resolve(agents.Outcome{}, nil, ctx.Err())
+				return nil
+			}
+		}
+		return nil
+	})
+	select {
+	case <-c.done:
+		if c.err == nil && c.ticket != nil {
+			_, c.err = c.ticket.Wait() // it was decided after all
+		}
+		if err = c.err; err == nil {
+			return c.outcome, c.outcome.Err()
+		}
+	default:
+	}
+	if cause := ctx.Err(); cause != nil {
+		err = cause
+	} else if err == nil {
+		err = eventlog.ErrClosed
+	}
+	return agents.Outcome{}, err
+}
+
+// admit puts what has come in line, or answers it at once.
+func (t *turn) admit() {
+	for _, c := range t.inbox.take() {
+		o := t.intake.Offer(t.core, t.now, c.sub)
+		if o.Shed != nil {
+			t.answer(o.Shed.Ticket, agents.Outcome{Rejection: o.Refusal}, nil, nil)
+		}
+		if o.Ticket == 0 {
+			c.resolve(o.Outcome, nil, nil)
+			continue
+		}
+		t.waiting[o.Ticket] = append(t.waiting[o.Ticket], c)
+	}
+}
+
+// drain decides all that waits, each thing as a quantum of its own: the urgent
+// first, and agents in turns.
+func (t *turn) drain() {
+	for t.intake.Len() > 0 {
+		// Who waits is decided in portions, so that agents take turns.
+		for _, next := range t.intake.Take(t.core, t.core.Config().MaxQuantum, math.Inf(1)) {
+			d := t.core.Decide(t.now, agents.Quantum{}, []agents.Submission{next.Submission})
+			ticket, err := t.keep(d.Records)
+			t.answer(next.Ticket, d.Outcomes[0], ticket, err)
+		}
+	}
+}
+
+// answer tells an outcome to all who asked for it: the first caused it, to the
+// others it is a duplicate.
+func (t *turn) answer(ticket uint64, o agents.Outcome, kept *eventlog.Ticket, err error) {
+	calls := t.waiting[ticket]
+	delete(t.waiting, ticket)
+	for _, c := range calls {
+		c.resolve(o, kept, err)
+		if o.Status == agents.Accepted || o.Rejection != nil && o.Rejection.Code.Final() {
+			o.Status, o.Effect = agents.Duplicate, nil
+		}
+	}
+}
+
+// SubmitBatch decides intents that are to be accepted all or none, in their
+// order: if one is refused the others are too, with [agents.BatchAborted], and
+// nothing is recorded. The error is the first rejection.
+func (a *Agents) SubmitBatch(ctx context.Context, intents []agents.Intent) ([]agents.Outcome, error) {
+	given := make([]agents.Intent, len(intents))
+	copy(given, intents)
+	for i := range given {
+		if err := a.migrate(&given[i]); err != nil {
+			return nil, fmt.Errorf("intent %d of the batch: %w", i+1, err)
+		}
+	}
+	return a.decide(ctx, func(t *turn) agents.Decision { return t.core.DecideBatch(t.now, given) })
+}
+
+// Quantum decides submissions that happen at once: in the order of (sim_time,
+// priority, source_id, uuid), however they are arranged. The quantum is closed by
+// this call, and that is recorded. Each has an outcome of its own; the error is
+// no rejection.
+func (a *Agents) Quantum(ctx context.Context, subs ...agents.Submission) ([]agents.Outcome, error) {
+	outcomes, err := a.decide(ctx, func(t *turn) agents.Decision {
+		return t.core.Decide(t.now, agents.Quantum{By: agents.CloseFlush}, subs)
+	})
+	return outcomes, notRejected(err)
+}
+
+func notRejected(err error) error {
+	if _, ok := errors.AsType[*agents.Rejection](err); ok {
+		return nil
+	}
+	return err
+}
+
+func (a *Agents) decide(ctx context.Context, f func(*turn) agents.Decision) (outcomes []agents.Outcome, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = a.turn(func(t *turn) error {
+		d := f(t)
+		if _, err := t.keep(d.Records); err != nil {
+			return err
+		}
+		outcomes = d.Outcomes
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	repeat := false
+	for i := range outcomes {
+		repeat = repeat || outcomes[i].Status == agents.Duplicate
+		if err == nil {
+			err = outcomes[i].Err()
+		}
+	}
+	if repeat {
+		if err := a.Settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, err
+}
+
+// Tick is a tick of whoever has the authority over time.
+type Tick struct {
+	SimTime     float64 // in seconds; it may not go back
+	DeltaTime   float64 // in seconds
+	FrameNumber uint64
+	SourceID    string
+}
+
+// Tick closes the quantum of all that waits and is timed at most at the tick,
+// and decides it. In a session of [TimeSim] session time is then that of the
+// tick. It returns once everything is durable, with the number of what was decided.
+func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	at := tick.SimTime * float64(time.Second)
+	if !(at >= 0 && at < math.MaxInt64) { // NaN too
+		return 0, fmt.Errorf("%w: a tick of sim_time %v", ErrTime, tick.SimTime)
+	}
+	q := agents.Quantum{
+		By: agents.CloseTick, SimTime: tick.SimTime, Timed: true,
+		DeltaTime: tick.DeltaTime, FrameNumber: tick.FrameNumber, SourceID: tick.SourceID,
+	}
+	err = a.turn(func(t *turn) error {
+		if t.session.authorityNow() == TimeSim {
+			t.clock.reach(time.Duration(at))
+			t.now = t.clock.now()
+		}
+		if err := t.due(); err != nil {
+			return err
+		}
+		t.admit()
+		taken := t.intake.Take(t.core, t.core.Config().MaxQuantum, tick.SimTime)
+		d := t.core.Decide(t.now, q, agents.Submissions(taken))
+		ticket, err := t.keep(d.Records)
+		for i := range taken {
+			t.answer(taken[i].Ticket, d.Outcomes[i], ticket, err)
+		}
+		decided = len(taken)
+		return err
+	})
+	if err == nil {
+		err = a.Settle(ctx)
+	}
+	a.audience.wake()
+	return decided, err
+}
+
+// authorityNow returns the session's time authority. Called in a round.
+func (s *Session) authorityNow() TimeAuthority {
+	if s.next.begun {
+		return s.next.time.authority
+	}
+	return s.authority
+}
+
+// migrate brings an intent of another version to the one that is spoken here,
+// if the program knows how.
+func (a *Agents) migrate(in *agents.Intent) error {
+	hook := a.session.engine.cfg.Migrate
+	if hook == nil || in.SchemaVersion == "" || in.SchemaVersion == agents.SchemaVersion {
+		return nil
+	}
+	migrated, err := hook(*in)
+	if err != nil {
+		return fmt.Errorf("sajou: intent %q of %q in version %q: %w", in.ReqID, in.AgentID, in.SchemaVersion, err)
+	}
+	// Who asks, and under which name, is not the hook's to change.
+	migrated.AgentID, migrated.ReqID = in.AgentID, in.ReqID
+	*in = migrated
+	return nil
+}
