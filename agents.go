@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -309,7 +310,8 @@ func (a *Agents) ring() {
 		return t.due()
 	})
 	if err != nil && !errors.Is(err, eventlog.ErrClosed) {
-		a.session.engine.cfg.Logger.Error("the agents' time stands still", "world_id", a.session.Name(), "err", err)
+		a.session.engine.cfg.Logger.Error("the agents' time stands still",
+			slog.String("world_id", a.session.Name()), slog.Any("err", err))
 	}
 }
 
