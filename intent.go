@@ -1,6 +1,7 @@
 package sajou
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,6 @@ func (a *Agents) Broadcast(ctx context.Context, draft agents.Draft) (agents.Outc
 	return a.submit(ctx, agents.Submission{Draft: &draft})
 }
 
-// SubmitSubmission is [Agents.Submit] and [Agents.Broadcast] for who says more: when it is to
-// happen, or with what uuid.
 func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return agents.Outcome{}, err
@@ -87,7 +86,7 @@ func (a *Agents) await(ctx context.Context, c *call) (agents.Outcome, error) {
 // withdraw takes back a call that waits for a tick.
 func (a *Agents) withdraw(ctx context.Context, c *call) (agents.Outcome, error) {
 	err := a.turn(func(t *turn) error {
-		for ticket, calls := range t.waiting {
+		for ticket, calls := range t.waiting { // one of them has it
 			for i := range calls {
 				if calls[i] != c {
 					continue
@@ -98,7 +97,7 @@ func (a *Agents) withdraw(ctx context.Context, c *call) (agents.Outcome, error) 
 				} else {
 					t.waiting[ticket] = calls
 				}
-				c.resolve(agents.Outcome{}, nil, ctx.Err())
+				c.resolve(agents.Outcome{}, nil, cmp.Or(ctx.Err(), eventlog.ErrClosed))
 				return nil
 			}
 		}
@@ -114,12 +113,7 @@ func (a *Agents) withdraw(ctx context.Context, c *call) (agents.Outcome, error) 
 		}
 	default:
 	}
-	if cause := ctx.Err(); cause != nil {
-		err = cause
-	} else if err == nil {
-		err = eventlog.ErrClosed
-	}
-	return agents.Outcome{}, err
+	return agents.Outcome{}, cmp.Or(ctx.Err(), err, eventlog.ErrClosed)
 }
 
 // admit puts what has come in line, or answers it at once.
@@ -296,4 +290,11 @@ func (a *Agents) migrate(in *agents.Intent) error {
 	migrated.AgentID, migrated.ReqID = in.AgentID, in.ReqID
 	*in = migrated
 	return nil
+}
+
+// Waiting returns how many submissions wait for a tick.
+func (a *Agents) Waiting() int {
+	a.session.mu.Lock()
+	defer a.session.mu.Unlock()
+	return a.intake.Len()
 }

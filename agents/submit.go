@@ -60,7 +60,8 @@ func (c *Core) Decide(now time.Duration, q Quantum, subs []Submission) Decision 
 
 // DecideBatch decides intents that are to be accepted all or none, in their
 // order. If one is refused, the others are with [BatchAborted], and nothing is
-// kept. What was answered before counts as accepted if it was.
+// kept but refusals that are final. What was answered before counts as accepted if
+// it was.
 func (c *Core) DecideBatch(now time.Duration, intents []Intent) Decision {
 	subs := make([]Submission, len(intents))
 	for i := range intents {
@@ -79,7 +80,7 @@ func (c *Core) DecideBatch(now time.Duration, intents []Intent) Decision {
 			d.outcomes[i] = Outcome{Rejection: reject(&intents[i], BatchAborted, "intent %d of the batch was refused", bad)}
 		}
 	}
-	return Decision{Outcomes: d.outcomes}
+	return Decision{d.outcomes, slices.DeleteFunc(d.records, func(r Record) bool { return r.Word != WordOutcome })}
 }
 
 // decider decides one quantum.
@@ -239,7 +240,7 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 	}
 	if o, answered := c.admit(d.now, in, d.tallies[in.AgentID]); answered {
 		if o.Rejection != nil && o.Status == Rejected {
-			d.refuse(in, o.Rejection)
+			o.Rejection = d.refuse(in, o.Rejection)
 		}
 		return o
 	}
@@ -260,8 +261,7 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 		}
 		r := reject(in, code, "")
 		r.Problems = problems
-		d.refuse(in, r)
-		return Outcome{Rejection: r}
+		return Outcome{Rejection: d.refuse(in, r)}
 	}
 	d.answers[key] = Answer{GlobalSeq: seq}
 	d.tally(in).add(in.Kind, d.now, cost(in.Payload))
@@ -278,12 +278,16 @@ func (d *decider) tally(in *Intent) *tally {
 }
 
 // refuse keeps a final refusal, if the agent has quota left for it: or else
-// nonsense could fill the log.
-func (d *decider) refuse(in *Intent, r *Rejection) {
+// nonsense could fill the log. It returns what to answer: without quota that.
+func (d *decider) refuse(in *Intent, r *Rejection) *Rejection {
 	a, ok := d.c.agents[in.AgentID]
+	if !r.Code.Final() || !ok {
+		return r
+	}
 	tokens := cost(in.Payload)
-	if !r.Code.Final() || !ok || a.quota.allow(d.now, &Intent{}, tokens, &a.settings, d.tallies[in.AgentID]) != nil {
-		return
+	idle := Intent{AgentID: in.AgentID, ReqID: in.ReqID} // of a kind that never cools down
+	if spent := a.quota.allow(d.now, &idle, tokens, &a.settings, d.tallies[in.AgentID]); spent != nil {
+		return spent
 	}
 	record := refusal(r, tokens)
 	d.records = append(d.records, record)
@@ -291,6 +295,7 @@ func (d *decider) refuse(in *Intent, r *Rejection) {
 	t := d.tally(in)
 	t.intents++
 	t.tokens += tokens
+	return r
 }
 
 // admit is the first half of a decision, up to the quota; more is what counts

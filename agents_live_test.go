@@ -1,0 +1,453 @@
+package sajou_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+const unlimited = `"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,"staleness_threshold":1000000000`
+
+// inTime runs f in a session of the wall's clock, which stands still until it
+// is moved.
+func inTime(t *testing.T, f func(*testing.T, *stopped, *sajou.Session)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		th := &stopped{now: storyBegin}
+		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Now: th.read, AfterFunc: th.afterFunc})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ses, err := eng.Session(t.Context(), "world")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, th, ses)
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
+// say has somebody from outside say something that all see.
+func say(t *testing.T, w *sajou.Agents, source, text string) agents.Outcome {
+	t.Helper()
+	o, err := w.Broadcast(t.Context(), draft("MessageEmitted", source, fmt.Sprintf(`{"text":%q}`, text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func cause(g *sajou.Generation) string {
+	if err := context.Cause(g.Context()); err != nil {
+		return err.Error()
+	}
+	return "going on"
+}
+
+// What time alone brings about comes at its time, and is in the log.
+func TestTimeInterrupts(t *testing.T) {
+	inTime(t, func(t *testing.T, th *stopped, ses *sajou.Session) {
+		world := ses.Agents()
+		a := register(t, world, "a", value(t, `{"policy":"everything","debounce_ms":100}`))
+		register(t, world, "b", nil)
+		begin := func(reqID string, deadline time.Duration) *sajou.Generation {
+			g, err := a.Begin(t.Context(), agents.TokenRequest{ReqID: reqID, Current: true, Deadline: deadline})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		late := begin("late", time.Second)
+		th.pass(999 * time.Millisecond)
+		if got := cause(late); got != "going on" {
+			t.Errorf("before the deadline: %s", got)
+		}
+		th.pass(time.Millisecond)
+		if err := context.Cause(late.Context()); !errors.Is(err, agents.Timeout) {
+			t.Errorf("at the deadline: %v", err)
+		}
+		if _, err := a.Submit(t.Context(), agents.Intent{Kind: "Custom", ReqID: "late"}); !errors.Is(err, agents.Timeout) {
+			t.Errorf("an answer after the deadline: %v, want %v", err, agents.Timeout)
+		}
+
+		first := begin("first", 0)
+		say(t, world, "b", "one")
+		synctest.Wait()
+		if got := cause(first); !strings.Contains(got, "stale_due_to_seq_gap_1_threshold_0") {
+			t.Errorf("news: %s", got)
+		}
+		second := begin("second", 0)
+		th.pass(40 * time.Millisecond)
+		say(t, world, "b", "two")
+		synctest.Wait()
+		if got := cause(second); got != "going on" {
+			t.Errorf("within the debounce: %s", got)
+		}
+		before := ses.Head().Seq
+		th.pass(59 * time.Millisecond)
+		if got := cause(second); got != "going on" {
+			t.Errorf("within the debounce: %s", got)
+		}
+		th.pass(time.Millisecond)
+		if got := cause(second); !strings.Contains(got, "stale_due_to") {
+			t.Errorf("after the debounce: %s", got)
+		}
+		if got := ses.Head().Seq; got != before+1 {
+			t.Errorf("the interruption took %d entries, want a mark of the time", got-before)
+		}
+		th.pass(time.Hour)
+		if got := ses.Head().Seq; got != before+1 {
+			t.Errorf("%d entries came of nothing", got-before-1)
+		}
+	})
+}
+
+// News takes its time, and comes in order.
+func TestNewsTakesTime(t *testing.T) {
+	inTime(t, func(t *testing.T, th *stopped, ses *sajou.Session) {
+		world := ses.Agents()
+		register(t, world, "b", nil)
+		a := register(t, world, "a", value(t, `{"policy":"everything","latency_model":{"ms":70}}`))
+		th.pass(time.Second)
+		drain(t, a)
+		told := make(chan sajou.Observation, 1)
+		go func() {
+			o, err := a.NextObservation(t.Context())
+			if err == nil {
+				told <- o
+			}
+			close(told)
+		}()
+		o := say(t, world, "b", "hello")
+		th.pass(69 * time.Millisecond)
+		if len(told) != 0 {
+			t.Error("told too early")
+		}
+		th.pass(time.Millisecond)
+		if got := <-told; got.ViewSeq != o.GlobalSeq {
+			t.Errorf("told of %d, want %d", got.ViewSeq, o.GlobalSeq)
+		}
+	})
+}
+
+// However slow a reader is, what it has in the end is the view, and nobody
+// waits for it; how it gets there goes by the agent's backpressure policy.
+func TestSlowReader(t *testing.T) {
+	for policy, want := range map[string][]uint64{
+		// Of ten pieces of news with room for three: view_seq of what is told.
+		"defer":       {3, 4, 5, 12},
+		"shed_oldest": {12},
+		"drop_newest": {3, 4, 5, 13},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			world := beginWorld(t, sajou.TimeManual).Agents()
+			register(t, world, "b", nil)
+			a := register(t, world, "a", value(t, `{"policy":"everything","max_queue_depth":3,"backpressure_policy":"`+policy+`"}`))
+			if err := world.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r := &reader{a, value(t, `{"visible_entities":{},"visible_relationships":{}}`)}
+			r.read(t.Context(), t, world.Now())
+			for i := range 10 {
+				say(t, world, "b", fmt.Sprint(i))
+			}
+			if err := world.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var got []uint64
+			for range want {
+				if len(got) == 3 && policy == "drop_newest" {
+					say(t, world, "b", "once more")
+				}
+				o, err := a.NextObservation(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.view, err = agents.ApplyPatch(r.view, o.Patches); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, o.ViewSeq)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("told of %v, want %v", got, want)
+			}
+			v, err := world.View(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			entities, _ := r.view.Get("visible_entities")
+			if string(entities) != string(v.VisibleEntities) {
+				t.Errorf("the reader has %v, want %v", entities, v.VisibleEntities)
+			}
+		})
+	}
+}
+
+// A client that comes back gets what it missed; one that was away for too long,
+// or never was there, gets a whole view.
+func TestResume(t *testing.T) {
+	world := beginWorld(t, sajou.TimeManual).Agents()
+	register(t, world, "b", nil)
+	a := register(t, world, "a", value(t, `{"policy":"everything"}`))
+	var seqs []uint64
+	for i := range 5 {
+		seqs = append(seqs, say(t, world, "b", fmt.Sprint(i)).GlobalSeq)
+	}
+	if err := world.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		from uint64
+		want []uint64
+	}{
+		"missed three": {seqs[1], seqs[2:]},
+		"missed none":  {seqs[4], nil},
+		"was never":    {seqs[4] + 7, seqs[4:]},
+	} {
+		g, err := world.Resume(t.Context(), "a", test.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []uint64
+		for _, o := range drain(t, g) {
+			got = append(got, o.ViewSeq)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: told of %v, want %v", name, got, test.want)
+		}
+		g.Close()
+		if _, err := g.NextObservation(t.Context()); !errors.Is(err, sajou.ErrLeft) {
+			t.Errorf("%s: a closed reader says %v", name, err)
+		}
+	}
+	if got := len(drain(t, a)); got != 6 {
+		t.Errorf("the first reader was told %d times, want 6: readers take nothing from each other", got)
+	}
+}
+
+// Where ticks have the authority what is asked waits for its tick, and the order
+// in which it came makes no difference.
+func TestTick(t *testing.T) { synctest.Test(t, tick) }
+
+func tick(t *testing.T) {
+	var heads []string
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+		ses := beginWorld(t, sajou.TimeSim)
+		world := ses.Agents()
+		if err := world.Configure(t.Context(), value(t, `{"authority":"sim",`+unlimited+`,"rules":{"min_separation":1}}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := world.Begin(t.Context(), value(t, `{"entities":{"a":{},"b":{},"c":{}},"spatial_index":{"a":[0,0],"b":[10,0],"c":[20,0]}}`)); err != nil {
+			t.Fatal(err)
+		}
+		var list []*sajou.Agent
+		for _, id := range []string{"a", "b", "c"} {
+			g, err := world.Register(t.Context(), id, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, g)
+		}
+		outcomes := make([]agents.Outcome, len(list))
+		var wg sync.WaitGroup
+		for n, i := range order {
+			wg.Go(func() {
+				// All want the same place; b is the most urgent.
+				in := agents.Intent{Kind: "Move", Payload: value(t, `{"to":[5,5]}`), ReqID: "1", Priority: i % 2 * 5}
+				outcomes[i], _ = list[i].Submit(t.Context(), in)
+			})
+			if synctest.Wait(); world.Waiting() != n+1 {
+				t.Fatalf("%d wait, want %d", world.Waiting(), n+1)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := list[0].Submit(ctx, agents.Intent{Kind: "Custom", ReqID: "2"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("withdrawn: %v", err)
+		}
+		if n, err := world.Tick(t.Context(), sajou.Tick{SimTime: 0.5, DeltaTime: 0.5, FrameNumber: 1, SourceID: "engine"}); n != 3 || err != nil {
+			t.Errorf("the tick decided %d, %v", n, err)
+		}
+		wg.Wait()
+		if !outcomes[1].OK() || outcomes[0].Rejection == nil || outcomes[0].Rejection.Code != agents.IntentConflict || outcomes[2].OK() {
+			t.Errorf("asked in the order %v: %v", order, outcomes)
+		}
+		if at := world.Now(); at != 500*time.Millisecond {
+			t.Errorf("session time is %v after a tick at 0.5", at)
+		}
+		heads = append(heads, ses.Head().String())
+	}
+	if heads[0] != heads[1] || heads[1] != heads[2] {
+		t.Errorf("the order of arrival shows: %v", heads)
+	}
+}
+
+// Close ends whatever waits.
+func TestCloseEndsAgents(t *testing.T) { synctest.Test(t, closeEnds) }
+
+func closeEnds(t *testing.T) {
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ses, err := eng.Begin(t.Context(), "world", sajou.TimeSim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := ses.Agents()
+	a := register(t, world, "a", nil)
+	drain(t, a)
+	gen, err := a.Begin(t.Context(), agents.TokenRequest{ReqID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := world.Configure(t.Context(), value(t, `{"authority":"sim"}`)); err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 2)
+	go func() {
+		for {
+			if _, err := a.NextObservation(t.Context()); err != nil {
+				errs <- err
+				return
+			}
+		}
+	}()
+	go func() {
+		_, err := a.Submit(t.Context(), agents.Intent{Kind: "Custom", ReqID: "2", ContextSeq: 9})
+		errs <- err
+	}()
+	if synctest.Wait(); world.Waiting() != 1 {
+		t.Fatalf("%d wait", world.Waiting())
+	}
+	if err := eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-errs; !errors.Is(err, eventlog.ErrClosed) {
+			t.Errorf("ended by %v, want %v", err, eventlog.ErrClosed)
+		}
+	}
+	if err := context.Cause(gen.Context()); !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("the generation ended by %v", err)
+	}
+	if _, err := a.Submit(t.Context(), agents.Intent{Kind: "Custom", ReqID: "3"}); !errors.Is(err, eventlog.ErrClosed) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+var soak = flag.Duration("agents.soak", 500*time.Millisecond, "how long a hundred agents live at once")
+
+// A hundred agents submit, observe, begin, cancel, leave and come back at once,
+// some of them without ever reading; nothing is lost, and nothing is left behind.
+func TestHundredAgents(t *testing.T) {
+	const n = 100
+	eng, err := sajou.Open(t.TempDir(), sajou.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ses, err := eng.Session(t.Context(), "world")
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := ses.Agents()
+	if err := world.Configure(t.Context(), value(t, `{`+unlimited+`,"max_queue_depth":20}`)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), *soak)
+	defer cancel()
+	var accepted, told, interrupted atomic.Int64
+	var wg sync.WaitGroup
+	for i := range n {
+		id := fmt.Sprint("agent-", i)
+		if _, err := world.Broadcast(t.Context(), draft("EntityCreated", "world", fmt.Sprintf(`{"entity_id":%q,"position":[%d,%d]}`, id, i/10*50, i%10))); err != nil {
+			t.Fatal(err)
+		}
+		pressure := []string{"defer", "shed_oldest", "drop_newest"}[i%3]
+		policy := value(t, `{"distance_limit":20,"staleness_threshold":0,"debounce_ms":5,"backpressure_policy":"`+pressure+`"}`)
+		g, err := world.Register(t.Context(), id, policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%10 != 0 { // the others never read
+			wg.Go(func() {
+				r := &reader{g, value(t, `{"visible_entities":{},"visible_relationships":{}}`)}
+				for o, err := range g.Observations(ctx) {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if r.view, err = agents.ApplyPatch(r.view, o.Patches); err != nil {
+						t.Error(err)
+						return
+					}
+					told.Add(1)
+				}
+			})
+		}
+		wg.Go(func() {
+			for k := 0; ctx.Err() == nil; k++ {
+				reqID := fmt.Sprint(k)
+				switch k % 5 {
+				case 0, 1, 2:
+					_, err = g.Submit(ctx, agents.Intent{Kind: "Speak", Payload: value(t, `{"text":"hello"}`), ReqID: reqID, ContextSeq: 1 << 40})
+					if err == nil {
+						accepted.Add(1)
+					}
+				case 3:
+					var gen *sajou.Generation
+					if gen, err = g.Begin(ctx, agents.TokenRequest{ReqID: reqID, Current: true, Deadline: 20 * time.Millisecond}); err == nil {
+						<-gen.Context().Done()
+						interrupted.Add(1)
+					}
+				case 4:
+					_, err = g.Cancel(ctx, reqID)
+				}
+				if _, rejected := errors.AsType[*agents.Rejection](err); err != nil && !rejected && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if accepted.Load() == 0 || told.Load() == 0 || interrupted.Load() == 0 {
+		t.Errorf("%d intents accepted, %d observations, %d generations ended", accepted.Load(), told.Load(), interrupted.Load())
+	}
+	f, err := ses.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := f.Digest(sajou.ProjectionWorld)
+	g, err := eng.Replay("world").At(t.Context(), f.Head().Seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Digest(sajou.ProjectionWorld); got != live {
+		t.Errorf("the world is %016x replayed, %016x live", got, live)
+	}
+	if err := once(t.Context(), ses); err != nil {
+		t.Error(err)
+	}
+	if err := eng.Close(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d intents accepted, %d observations, %d generations ended", accepted.Load(), told.Load(), interrupted.Load())
+}
