@@ -332,11 +332,7 @@ func (c *Core) staleness(now time.Duration, a *agentState, in *Intent) *Rejectio
 		return nil
 	}
 	if t, ok := a.tokens[in.ReqID]; ok && a.settings.Interrupt == InterruptConflict && in.ContextSeq >= t.ContextSeq {
-		conflict := t.Conflict
-		for _, n := range a.arrivals {
-			conflict = conflict || n.at <= now && n.seq > t.ContextSeq && n.conflicts(t)
-		}
-		if !conflict {
+		if !t.clashed(now) {
 			return nil
 		}
 	}
