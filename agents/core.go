@@ -27,7 +27,8 @@ import (
 // and would decide the same from there on.
 //
 // A decision is about the state as it is, so its records must be applied before
-// the next decision. Core has no lock.
+// the next decision. Core has no lock; and since a decision tries its effects on
+// the world and undoes them, nobody may read the core meanwhile.
 //
 // Two things that decisions need are no part of the state: what the world is
 // called, and what has been answered, which grows for ever and which the log

@@ -16,7 +16,22 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-var options = agents.Options{Handlers: handlers, Customs: customs}
+// options have what panics, in a handler and in a validator.
+var options = agents.Options{
+	Customs: customs,
+	Handlers: append([]agents.Handler{{Kind: "Boom", Plan: func(w agents.Reader, e agents.Effect) ([]agents.Change, error) {
+		if _, ok := w.Position(e.SourceID); ok {
+			panic("boom")
+		}
+		return []agents.Change{agents.PutEntity("rubble", signal.Value{0x80})}, nil
+	}}}, handlers...),
+	Validators: []agents.Validator{{Name: "nobody says bang", Check: func(_ agents.Reader, in agents.Intent) []agents.Problem {
+		if text, _ := in.Payload.Get("text"); text.String() == `"bang"` {
+			panic("bang")
+		}
+		return nil
+	}}},
+}
 
 // kept is a record with the session time at which it was kept; without a word
 // it says nothing but the time.
@@ -195,7 +210,7 @@ var coreConfigs = []string{
 func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
 	e := drawEffect(t, 1)
 	in := agents.Intent{
-		Kind:    rapid.SampledFrom([]string{"Speak", "Move", "Interact", "Custom", "Swap", "Nonsense"}).Draw(t, "kind"),
+		Kind:    rapid.SampledFrom([]string{"Speak", "Move", "Interact", "Custom", "Swap", "Boom", "Nonsense"}).Draw(t, "kind"),
 		Payload: e.Payload,
 		ReqID:   fmt.Sprint("r", rapid.IntRange(0, 12).Draw(t, "req")),
 		AgentID: rapid.SampledFrom(ids[:5]).Draw(t, "agent"),
@@ -205,7 +220,7 @@ func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
 	}
 	if in.Kind == "Move" || in.Kind == "Speak" || in.Kind == "Interact" {
 		in.Payload = value(t, map[string]any{
-			"to": []int{rapid.IntRange(-4, 4).Draw(t, "x"), 0}, "text": rapid.SampledFrom([]string{"hi", ""}).Draw(t, "text"),
+			"to": []int{rapid.IntRange(-4, 4).Draw(t, "x"), 0}, "text": rapid.SampledFrom([]string{"hi", "", "bang"}).Draw(t, "text"),
 			"target_id": rapid.SampledFrom(ids).Draw(t, "target"),
 		})
 	}
@@ -232,7 +247,7 @@ func TestCore(t *testing.T) {
 			r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, rapid.SampledFrom(lenses).Draw(t, "lens"))}))
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			before := r.core.AppendState(nil)
+			before, inside := r.core.AppendState(nil), agents.Insides(r.core)
 			var records []agents.Record
 			switch rapid.IntRange(0, 10).Draw(t, "step") {
 			case 0, 1:
@@ -293,6 +308,9 @@ func TestCore(t *testing.T) {
 			default:
 				r.pass(time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond)
 				before = r.core.AppendState(nil)
+			}
+			if diff := cmp.Diff(inside, agents.Insides(r.core)); diff != "" {
+				t.Fatalf("deciding changed the world (-before +after)\n%s", diff)
 			}
 			if !bytes.Equal(before, r.core.AppendState(nil)) {
 				t.Fatal("deciding changed the state")

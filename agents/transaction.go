@@ -15,6 +15,7 @@ type transaction struct {
 	entities  map[string]*draftEntity
 	places    map[string]Position
 	relations map[string][]Relation
+	head      head // of the state after it
 }
 
 type draftEntity struct {
@@ -211,9 +212,15 @@ func (t *transaction) check() error {
 	return nil
 }
 
-// commit writes to the state.
-func (t *transaction) commit() Changes {
-	var c Changes
+// commit writes to the state; the journal, if there is one, notes what was.
+func (t *transaction) commit(j *journal) Changes {
+	c := Changes{Seq: t.head.seq}
+	if j != nil {
+		if j.effects == 0 {
+			j.head = t.s.head
+		}
+		j.effects++
+	}
 	for _, id := range slices.Sorted(maps.Keys(t.entities)) {
 		d := t.entities[id]
 		change := EntityChange{ID: id, After: d.value, Fields: slices.Sorted(maps.Keys(d.fields))}
@@ -223,6 +230,7 @@ func (t *transaction) commit() Changes {
 		if change.Before == nil && d.gone {
 			continue // only its position or its relations were there
 		}
+		j.thing(t.s, id)
 		if d.gone {
 			t.s.drop(id)
 		} else {
@@ -232,8 +240,8 @@ func (t *transaction) commit() Changes {
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.places)) {
 		change := PlaceChange{ID: id, After: t.places[id]}
-		if at, ok := t.s.places.at[id]; ok {
-			change.Before = Position{at, true}
+		if change.Before = t.s.position(id); change.Before.Placed || change.After.Placed {
+			j.thing(t.s, id)
 		}
 		switch {
 		case change.After.Placed:
@@ -247,9 +255,12 @@ func (t *transaction) commit() Changes {
 	}
 	for _, from := range slices.Sorted(maps.Keys(t.relations)) {
 		before, after := t.s.out[from], t.relations[from]
+		j.list(t.s, from)
 		t.s.relate(from, after)
 		c.Relations = appendRelationChanges(c.Relations, from, before, after)
 	}
+	t.head.writes = t.s.writes
+	t.s.head = t.head
 	return c
 }
 

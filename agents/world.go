@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/rtree"
-
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -52,11 +50,8 @@ type state struct {
 	in        map[string]map[string]int // who relates to an id, by how many relations
 	teams     map[string]map[string]struct{}
 	unplaced  map[string]struct{} // entities without a position
-	metadata  signal.Value        // without the three members below
-	seq       uint64              // of the last effect
-	time      float64
-	kind      string
-	writes    uint64 // counts revisions; no part of the state
+	metadata  signal.Value        // without the three members of the last effect
+	head
 }
 
 // entity is one entity's object. An entity is never changed but replaced.
@@ -430,26 +425,6 @@ func teamOf(object signal.Value) string {
 	return ""
 }
 
-// Clone returns a world in the same state, which goes its own way from then on.
-func (w *World) Clone() *World {
-	s := *w.s
-	s.entities = maps.Clone(s.entities)
-	s.teams, s.in = maps.Clone(s.teams), maps.Clone(s.in)
-	for team, ids := range s.teams {
-		s.teams[team] = maps.Clone(ids)
-	}
-	for id, from := range s.in {
-		s.in[id] = maps.Clone(from)
-	}
-	s.out = maps.Clone(s.out) // the lists are never written to
-	s.unplaced = maps.Clone(s.unplaced)
-	s.places = &places{tree: rtree.RTreeG[string]{}, at: maps.Clone(s.places.at)}
-	for id, at := range s.places.at {
-		s.places.tree.Insert([2]float64{at.X, at.Y}, [2]float64{at.X, at.Y}, id)
-	}
-	return &World{Reader{&s}, w.handlers}
-}
-
 // put writes an entity's object. The world keeps both.
 func (s *state) put(id string, object signal.Value) {
 	if old, ok := s.entities[id]; ok {
@@ -459,12 +434,17 @@ func (s *state) put(id string, object signal.Value) {
 	}
 	s.writes++
 	s.entities[id] = &entity{object, s.writes}
-	if team := teamOf(object); team != "" {
-		if s.teams[team] == nil {
-			s.teams[team] = map[string]struct{}{}
-		}
-		s.teams[team][id] = struct{}{}
+	s.enter(teamOf(object), id)
+}
+
+func (s *state) enter(team, id string) {
+	if team == "" {
+		return
 	}
+	if s.teams[team] == nil {
+		s.teams[team] = map[string]struct{}{}
+	}
+	s.teams[team][id] = struct{}{}
 }
 
 func (s *state) leave(team, id string) {
@@ -480,6 +460,11 @@ func (s *state) drop(id string) {
 		delete(s.entities, id)
 		delete(s.unplaced, id)
 	}
+}
+
+func (s *state) position(id string) Position {
+	at, ok := s.places.at[id]
+	return Position{at, ok}
 }
 
 func (s *state) place(id string, at Point) {
