@@ -192,3 +192,47 @@ func BenchmarkQuantum(b *testing.B) {
 		})
 	}
 }
+
+// village is a core with n agents, about ten of whom see each other, or all of
+// them.
+func village(b *testing.B, n int, all bool) *run {
+	b.Helper()
+	r := newRun(b)
+	r.must(r.core.Configure(parse(b, `{"cooldowns":"off"}`)))
+	r.must(r.core.Begin(spread(b, n).Value()))
+	policy := parse(b, `{"distance_limit":9}`)
+	if all {
+		policy = parse(b, `{"policy":"everything"}`)
+	}
+	for i := range n {
+		r.must(r.core.Register(agents.Registration{AgentID: fmt.Sprintf("e%05d", i), Policy: policy}))
+	}
+	return r
+}
+
+// BenchmarkState writes and reads the state of worlds in which all see each
+// other, or some ten of thousands.
+func BenchmarkState(b *testing.B) {
+	for _, size := range []struct {
+		n   int
+		all bool
+	}{{100, true}, {10_000, false}} {
+		r := village(b, size.n, size.all)
+		state := r.core.AppendState(nil)
+		b.Run(fmt.Sprintf("append/%d", size.n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				state = r.core.AppendState(state[:0])
+			}
+			b.ReportMetric(float64(len(state)), "bytes")
+		})
+		b.Run(fmt.Sprintf("restore/%d", size.n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := agents.RestoreCore(state, options); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

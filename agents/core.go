@@ -163,7 +163,7 @@ func (c *Core) Seq() uint64 { return c.world.s.seq }
 
 // Agents goes over the registered agents in the order of ids.
 func (c *Core) Agents() iter.Seq[string] {
-	return slices.Values(slices.Sorted(maps.Keys(c.agents)))
+	return slices.Values(sortedKeys(c.agents))
 }
 
 // View returns all that an agent has been shown, news on its way included.
@@ -217,7 +217,7 @@ func (c *Core) Configure(v signal.Value) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.agents)) {
+	for _, id := range sortedKeys(c.agents) {
 		compiler := compiler{}
 		a := c.agents[id]
 		if compiler.of(&config, a.class, a.policy); compiler.err != nil {
@@ -442,7 +442,7 @@ func (c *Core) applyLeft(v signal.Value, out *Applied) error {
 	if !ok {
 		return ErrRecord
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+	for _, id := range sortedKeys(a.tokens) {
 		out.Cancellations = append(out.Cancellations, Cancellation{a.id, id, ReasonLeft, c.now})
 	}
 	c.unschedule(a)

@@ -3,9 +3,7 @@ package agents
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -15,7 +13,7 @@ import (
 
 // coreVersion is the first element of a core's state. It changes with its
 // format, and with every change of rules after which old bytes would go on differently.
-const coreVersion = 3
+const coreVersion = 4
 
 // AppendState appends the whole state of c to dst: canonical bytes, equal for
 // equal histories however time was cut. They are one msgpack array:
@@ -45,16 +43,19 @@ func (c *Core) AppendState(dst []byte) []byte {
 	dst = msgp.AppendFloat64(dst, c.simTime)
 	dst = msgp.AppendUint64(dst, c.quanta)
 	dst = msgp.AppendArrayHeader(dst, uint32(len(c.agents)))
+	var observer []byte
 	for id := range c.Agents() {
-		dst = c.agents[id].append(dst, c.now)
+		a := c.agents[id]
+		observer = a.observer.AppendState(observer[:0], c.world.Reader)
+		dst = a.append(dst, observer, c.now)
 	}
 	return dst
 }
 
-func (a *agentState) append(dst []byte, now time.Duration) []byte {
+func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 	dst = msgp.AppendArrayHeader(dst, 10)
 	dst = append(dst, a.value...)
-	dst = msgp.AppendBytes(dst, a.observer.AppendState(nil))
+	dst = msgp.AppendBytes(dst, observer)
 	// What has arrived is no longer on its way, whether somebody has looked since
 	// or not: the bytes are those of the time.
 	dst = msgp.AppendUint64(dst, a.seen(now))
@@ -89,13 +90,13 @@ func (a *agentState) append(dst []byte, now time.Duration) []byte {
 		dst = msgp.AppendInt64(dst, u.tokens)
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(a.quota.last)))
-	for _, kind := range slices.Sorted(maps.Keys(a.quota.last)) {
+	for _, kind := range sortedKeys(a.quota.last) {
 		dst = msgp.AppendArrayHeader(dst, 2)
 		dst = msgp.AppendString(dst, kind)
 		dst = msgp.AppendInt64(dst, int64(a.quota.last[kind]))
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(a.tokens)))
-	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+	for _, id := range sortedKeys(a.tokens) {
 		t := a.tokens[id]
 		dst = msgp.AppendArrayHeader(dst, 9)
 		dst = msgp.AppendString(dst, id)

@@ -10,9 +10,9 @@ func Insides(c *Core) string {
 		tree[id] = at
 		return true
 	})
-	entities := map[string]entity{}
+	entities := map[string]string{}
 	for id, e := range s.entities {
-		entities[id] = *e
+		entities[id] = fmt.Sprint(e.revision, e.object)
 	}
 	// fmt writes maps in the order of their keys.
 	return fmt.Sprintf("entities %v\nplaces %v\ntree %d %v\nout %v\nin %v\nrelations %d\nteams %v\nunplaced %v\nhead %v\nmetadata %v",

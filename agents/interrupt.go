@@ -2,8 +2,6 @@ package agents
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -73,7 +71,7 @@ func (c *Core) settle(a *agentState, now time.Duration, out *Applied) {
 			break
 		}
 		a.arrive(at)
-		for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+		for _, id := range sortedKeys(a.tokens) {
 			g := a.tokens[id]
 			if !behind(a.latest, g.ContextSeq, a.settings.Staleness) || a.settings.Interrupt != InterruptAlways && !g.Conflict {
 				continue

@@ -197,7 +197,7 @@ func TestViewsFollowTheWorld(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, o := range observers {
-			restored, err := agents.RestoreObserver(o.AppendState(nil), again.Reader, o.Lens())
+			restored, err := agents.RestoreObserver(o.AppendState(nil, w.Reader), again.Reader, o.Lens())
 			if err != nil {
 				t.Fatalf("%s %s: %v", id, texts[id], err)
 			}

@@ -3,7 +3,6 @@ package agents
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -528,7 +527,7 @@ func (i *Intake) Take(c *Core, most int, until float64) []Ticketed {
 		most = i.held
 	}
 	var out []Ticketed
-	sources := slices.Sorted(maps.Keys(i.lanes))
+	sources := sortedKeys(i.lanes)
 	if at, ok := slices.BinarySearch(sources, i.cursor); ok || at > 0 {
 		if ok {
 			at++

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -176,7 +175,7 @@ func (c *Core) Tokens(agent string) []Token {
 		return nil
 	}
 	list := make([]Token, 0, len(a.tokens))
-	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+	for _, id := range sortedKeys(a.tokens) {
 		t := a.tokens[id].Token
 		t.Conflict = a.tokens[id].clashed(c.now)
 		list = append(list, t)

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -171,7 +170,7 @@ func (t *transaction) remove(id string) {
 // check holds what would be against the bounds of a world.
 func (t *transaction) check() error {
 	entities, placed := len(t.s.entities), len(t.s.places.at)
-	for _, id := range slices.Sorted(maps.Keys(t.entities)) {
+	for _, id := range sortedKeys(t.entities) {
 		d := t.entities[id]
 		_, was := t.s.entities[id]
 		switch {
@@ -221,9 +220,9 @@ func (t *transaction) commit(j *journal) Changes {
 		}
 		j.effects++
 	}
-	for _, id := range slices.Sorted(maps.Keys(t.entities)) {
+	for _, id := range sortedKeys(t.entities) {
 		d := t.entities[id]
-		change := EntityChange{ID: id, After: d.value, Fields: slices.Sorted(maps.Keys(d.fields))}
+		change := EntityChange{ID: id, After: d.value, Fields: sortedKeys(d.fields)}
 		if old, ok := t.s.entities[id]; ok {
 			change.Before = old.object
 		}
@@ -238,7 +237,7 @@ func (t *transaction) commit(j *journal) Changes {
 		}
 		c.Entities = append(c.Entities, change)
 	}
-	for _, id := range slices.Sorted(maps.Keys(t.places)) {
+	for _, id := range sortedKeys(t.places) {
 		change := PlaceChange{ID: id, After: t.places[id]}
 		if change.Before = t.s.position(id); change.Before.Placed || change.After.Placed {
 			j.thing(t.s, id)
@@ -253,7 +252,7 @@ func (t *transaction) commit(j *journal) Changes {
 		}
 		c.Places = append(c.Places, change)
 	}
-	for _, from := range slices.Sorted(maps.Keys(t.relations)) {
+	for _, from := range sortedKeys(t.relations) {
 		before, after := t.s.out[from], t.relations[from]
 		j.list(t.s, from)
 		t.s.relate(from, after)

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -54,10 +54,12 @@ type state struct {
 	head
 }
 
-// entity is one entity's object. An entity is never changed but replaced.
+// entity is one entity's object. An entity is never changed but replaced, when it
+// moves too.
 type entity struct {
 	object   signal.Value
 	revision uint64 // differs from write to write, and from move to move
+	shown    atomic.Pointer[sight]
 }
 
 // NewWorld returns an empty world with the given handlers. Two for one kind,
@@ -328,14 +330,14 @@ func (r Reader) Value() signal.Value {
 	for id, e := range r.Entities() {
 		entities = append(entities, member{id, e})
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.s.out)) {
+	for _, id := range sortedKeys(r.s.out) {
 		list := make([]signal.Value, 0, len(r.s.out[id]))
 		for _, relation := range r.s.out[id] {
 			list = append(list, relation.Value())
 		}
 		relations = append(relations, member{id, arrayValue(list)})
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.s.places.at)) {
+	for _, id := range sortedKeys(r.s.places.at) {
 		index = append(index, member{id, r.s.places.at[id].Value()})
 	}
 	return object{
@@ -389,7 +391,7 @@ func (r Reader) Len() int { return len(r.s.entities) }
 // Entities goes over all entities in the order of ids.
 func (r Reader) Entities() iter.Seq2[string, signal.Value] {
 	return func(yield func(string, signal.Value) bool) {
-		for _, id := range slices.Sorted(maps.Keys(r.s.entities)) {
+		for _, id := range sortedKeys(r.s.entities) {
 			if !yield(id, r.s.entities[id].object) {
 				return
 			}
@@ -433,7 +435,7 @@ func (s *state) put(id string, object signal.Value) {
 		s.unplaced[id] = struct{}{}
 	}
 	s.writes++
-	s.entities[id] = &entity{object, s.writes}
+	s.entities[id] = &entity{object: object, revision: s.writes}
 	s.enter(teamOf(object), id)
 }
 
@@ -485,7 +487,7 @@ func (s *state) unplace(id string) {
 func (s *state) revise(id string) {
 	if e, ok := s.entities[id]; ok {
 		s.writes++
-		s.entities[id] = &entity{e.object, s.writes}
+		s.entities[id] = &entity{object: e.object, revision: s.writes}
 	}
 }
 
