@@ -31,18 +31,20 @@
 // What was answered to whom stays in the log, which [Core.Bind] lets it ask. It decides and folds, and knows no disk and no
 // waiting. Whoever runs it live holds one lock and goes in this order:
 //
-//  1. [Core.Advance] to the session time it now is.
+//  1. If time alone has cancelled something by now, as [Core.Due] says, append an
+//     entry to the log that says nothing but the time, and [Core.Advance] to it.
 //  2. Decide: [Core.Submit], [Core.Decide], [Core.Broadcast], [Core.Issue], … Append
 //     the records to the log at that time, all or none. If that fails, the core is
 //     as it was, as long as nothing was applied.
 //  3. [Core.Apply] each record, before the next decision.
 //  4. When they are durable, hand out what Apply and Advance returned: each
 //     [Delivery] into its agent's [Queue], for its time; cancellations at once.
-//  5. Come back at [Core.Next], and for [Core.Expire].
+//  5. Come back at [Core.Next], for step 1 and for [Core.Expire].
 //
 // An agent that is new, or was too slow for its queue, gets [Core.Whole] and
-// passes over deliveries up to its number. A replay does nothing but steps 1 and
-// 3 with what was recorded.
+// passes over deliveries up to its number. A replay does nothing but go to the
+// times of the log's entries and apply the records. Between them time passes for
+// nobody: news that arrives meanwhile is looked up by whoever asks.
 //
 // # Invariants
 //

@@ -101,15 +101,12 @@ func (w *World) Apply(e Effect) (Changes, error) {
 	if err != nil {
 		return Changes{}, err
 	}
-	c := t.commit()
-	c.Seq = e.GlobalSeq
-	w.s.seq, w.s.time, w.s.kind = e.GlobalSeq, e.SimTime, strings.Clone(e.Kind)
-	return c, nil
+	return t.commit(nil), nil
 }
 
 // plan works out what e would write.
 func (w *World) plan(e Effect) (*transaction, error) {
-	t := &transaction{s: w.s}
+	t := &transaction{s: w.s, head: head{seq: e.GlobalSeq, time: e.SimTime, kind: strings.Clone(e.Kind)}}
 	err := func() error {
 		if err := checkEnvelope(e); err != nil {
 			return err
@@ -119,7 +116,7 @@ func (w *World) plan(e Effect) (*transaction, error) {
 		if plan := planners[e.Kind]; plan != nil {
 			changes, err = plan(w.Reader, e)
 		} else if h, ok := w.handlers[e.Kind]; ok {
-			if changes, err = h.Plan(w.Reader, e); err != nil {
+			if changes, err = h.plan(w.Reader, e); err != nil {
 				err = &EffectError{Reason: err.Error(), Err: fmt.Errorf("%w: %w", ErrRefused, err)}
 			}
 		}

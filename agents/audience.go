@@ -196,7 +196,7 @@ func (a *Audience) Follow(w Reader, e Effect, c Changes) []string {
 	for _, change := range c.Entities {
 		a.resettle(w, change.ID)
 	}
-	return slices.Sorted(maps.Keys(who))
+	return sortedKeys(who)
 }
 
 func (a *Audience) resettle(w Reader, id string) {

@@ -136,3 +136,103 @@ func BenchmarkWideView(b *testing.B) {
 		})
 	}
 }
+
+// crowd is a core with agents in groups of ten who see each other.
+func crowd(b *testing.B, n int, config string) *run {
+	b.Helper()
+	r := newRun(b)
+	r.must(r.core.Configure(parse(b, `{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,"staleness_threshold":1000000000`+config+`}`)))
+	for i := range n {
+		id := fmt.Sprint("a", i)
+		r.draft(agents.Draft{Kind: "EntityCreated", Payload: parse(b, fmt.Sprintf(`{"entity_id":%q,"position":[%d,%d]}`, id, i/10*100, i%10))})
+		r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(b, `{"distance_limit":20}`)}))
+	}
+	return r
+}
+
+// BenchmarkCore decides and folds one Speak in worlds of more and more agents,
+// of which ten are near: what it costs goes by those.
+func BenchmarkCore(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := crowd(b, n, "")
+			i := 0
+			for b.Loop() {
+				i++
+				o, records := r.core.Submit(r.now, speak("a3", fmt.Sprint(i), 0))
+				if !o.OK() {
+					b.Fatal(o.Err())
+				}
+				for _, record := range records {
+					r.core.Apply(r.now, record)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkQuantum decides a quantum of ten who move, of which one is in the
+// way of another, in larger and larger worlds: the world is not gone through.
+func BenchmarkQuantum(b *testing.B) {
+	for _, n := range []int{10, 1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := crowd(b, n, `,"rules":{"min_separation":0.5}`)
+			var subs []agents.Submission
+			for i := range 10 {
+				in := agents.Intent{
+					Kind: "Move", Payload: value(b, map[string]any{"to": []float64{max(float64(i), 1), 50}}), ReqID: "r", AgentID: fmt.Sprint("a", i),
+				}
+				subs = append(subs, agents.Submission{Intent: &in})
+			}
+			for b.Loop() {
+				if d := r.core.Decide(r.now, agents.Quantum{By: agents.CloseFlush}, subs); len(d.Records) != 10 {
+					b.Fatalf("%d records: %v", len(d.Records), d.Outcomes)
+				}
+			}
+		})
+	}
+}
+
+// village is a core with n agents, about ten of whom see each other, or all of
+// them.
+func village(b *testing.B, n int, all bool) *run {
+	b.Helper()
+	r := newRun(b)
+	r.must(r.core.Configure(parse(b, `{"cooldowns":"off"}`)))
+	r.must(r.core.Begin(spread(b, n).Value()))
+	policy := parse(b, `{"distance_limit":9}`)
+	if all {
+		policy = parse(b, `{"policy":"everything"}`)
+	}
+	for i := range n {
+		r.must(r.core.Register(agents.Registration{AgentID: fmt.Sprintf("e%05d", i), Policy: policy}))
+	}
+	return r
+}
+
+// BenchmarkState writes and reads the state of worlds in which all see each
+// other, or some ten of thousands.
+func BenchmarkState(b *testing.B) {
+	for _, size := range []struct {
+		n   int
+		all bool
+	}{{100, true}, {10_000, false}} {
+		r := village(b, size.n, size.all)
+		state := r.core.AppendState(nil)
+		b.Run(fmt.Sprintf("append/%d", size.n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				state = r.core.AppendState(state[:0])
+			}
+			b.ReportMetric(float64(len(state)), "bytes")
+		})
+		b.Run(fmt.Sprintf("restore/%d", size.n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := agents.RestoreCore(state, options); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

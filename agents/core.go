@@ -27,26 +27,25 @@ import (
 // and would decide the same from there on.
 //
 // A decision is about the state as it is, so its records must be applied before
-// the next decision. Core has no lock.
+// the next decision. Core has no lock; and since a decision tries its effects on
+// the world and undoes them, nobody may read the core meanwhile.
 //
 // Two things that decisions need are no part of the state: what the world is
 // called, and what has been answered, which grows for ever and which the log
 // knows already. [Core.Bind] brings them. A core that only folds needs neither.
 type Core struct {
-	options  Options
-	name     string  // of the world; see Bind
-	memory   Answers // nil: nobody decides here
-	world    *World
-	audience *Audience
-	config   Config
-	written  signal.Value // the configuration as recorded
-	now      time.Duration
-	simTime  float64 // of the last tick
-	quanta   uint64
-	agents   map[string]*agentState
-	due      dueHeap // when time alone changes an agent; may hold what is no longer so
-	ends     dueHeap // when a generation's time is over; likewise
-	endsMost int     // when to clear ends
+	options   Options
+	name      string  // of the world; see Bind
+	memory    Answers // nil: nobody decides here
+	world     *World
+	audience  *Audience
+	config    Config
+	written   signal.Value // the configuration as recorded
+	now       time.Duration
+	simTime   float64 // of the last tick
+	quanta    uint64
+	agents    map[string]*agentState
+	due, ends timers // of agents: when time alone interrupts one, when a deadline comes
 }
 
 // Options are what the program brings along. They are no part of the state:
@@ -67,33 +66,22 @@ type agentState struct {
 	settings    Settings
 	observer    *Observer
 	// latest is the newest sequence number that has reached the agent; news on
-	// the way is in arrivals, in the order of time.
+	// the way is in arrivals, in the order of time and of numbers. What has arrived
+	// stays there until something touches the agent.
 	latest      uint64
 	arrivals    []arrival
+	news        int           // bytes of the words in arrivals
 	delivered   time.Duration // when the last delivery arrives
 	deliveries  uint64        // how many there were
 	quota       quota
-	tokens      map[string]*Token
+	tokens      map[string]*generation
 	interrupted time.Duration // when it was last, if ever
 	ever        bool
-	noted       time.Duration // where it stands in the list of what is due; 0: it does not
+	due, ends   timer
 }
 
-// arrival is news on its way to an agent.
-type arrival struct {
-	at      time.Duration
-	seq     uint64
-	own     bool // of the agent's own effect
-	visible bool // changes something in its view
-	classes []string
-	writes  []string // paths into the world; only if the agent minds conflicts
-}
-
-// Bounds of the core's state.
-const (
-	MaxArrivals = 1024 // news on its way to one agent; beyond it the last are joined
-	maxNamed    = 256  // paths or classes of one effect, or of one token
-)
+// maxNamed bounds the paths or classes of one effect, or of one token.
+const maxNamed = 256
 
 // Delivery is a delta for an agent, to be handed over at its time.
 type Delivery struct {
@@ -175,7 +163,7 @@ func (c *Core) Seq() uint64 { return c.world.s.seq }
 
 // Agents goes over the registered agents in the order of ids.
 func (c *Core) Agents() iter.Seq[string] {
-	return slices.Values(slices.Sorted(maps.Keys(c.agents)))
+	return slices.Values(sortedKeys(c.agents))
 }
 
 // View returns all that an agent has been shown, news on its way included.
@@ -229,7 +217,7 @@ func (c *Core) Configure(v signal.Value) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.agents)) {
+	for _, id := range sortedKeys(c.agents) {
 		compiler := compiler{}
 		a := c.agents[id]
 		if compiler.of(&config, a.class, a.policy); compiler.err != nil {
@@ -318,7 +306,7 @@ func (c *Core) Leave(agent string) ([]Record, error) {
 func (c *Core) compileAgent(v signal.Value) (*agentState, *Lens, error) {
 	a := &agentState{
 		id: textOf(v, "agent_id"), class: textOf(v, "class"), value: slices.Clone(v),
-		permissions: map[string]struct{}{}, tokens: map[string]*Token{},
+		permissions: map[string]struct{}{}, tokens: map[string]*generation{},
 	}
 	if err := validKey(a.id, MaxID); err != nil {
 		return nil, nil, fmt.Errorf("agents: agent_id: %w", err)
@@ -341,6 +329,7 @@ func (c *Core) compileAgent(v signal.Value) (*agentState, *Lens, error) {
 	if a.settings = compiler.of(&c.config, a.class, a.policy); compiler.err != nil {
 		return nil, nil, compiler.err
 	}
+	a.due.agent, a.ends.agent = a.id, a.id
 	return a, lens, nil
 }
 
@@ -427,6 +416,11 @@ func (c *Core) applyAgent(v signal.Value, out *Applied) error {
 		return err
 	}
 	if old, ok := c.agents[a.id]; ok {
+		c.unschedule(old)
+		old.arrive(c.now)
+		for _, g := range old.tokens {
+			g.clash = 0 // what is on its way is in the new view
+		}
 		a.quota, a.tokens, a.interrupted, a.ever = old.quota, old.tokens, old.interrupted, old.ever
 		a.delivered, a.deliveries = old.delivered, old.deliveries
 	} else if len(c.agents) >= MaxAgents {
@@ -448,9 +442,10 @@ func (c *Core) applyLeft(v signal.Value, out *Applied) error {
 	if !ok {
 		return ErrRecord
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+	for _, id := range sortedKeys(a.tokens) {
 		out.Cancellations = append(out.Cancellations, Cancellation{a.id, id, ReasonLeft, c.now})
 	}
+	c.unschedule(a)
 	c.audience.Remove(a.id)
 	delete(c.agents, a.id)
 	return nil
@@ -503,6 +498,7 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 		c.drop(by, e.ReqID)
 	}
 	out.Effect, out.Changes = &e, changes
+	var said *word
 	for _, id := range c.audience.Follow(c.world.Reader, e, changes) {
 		a := c.agents[id]
 		delta, ok := a.observer.Update(c.world.Reader, e, changes)
@@ -510,7 +506,15 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 			continue
 		}
 		at := c.deliver(a, c.arrives(a, e), delta, out)
-		c.announce(a, e, changes, delta, at)
+		n := arrival{at: at, seq: delta.ViewSeq, own: e.SourceID == a.id, visible: len(delta.Patches) > 0}
+		if a.settings.Interrupt == InterruptConflict && !n.own {
+			if said == nil {
+				w := wordOf(e, changes)
+				said = &w
+			}
+			n.word = *said
+		}
+		a.announce(c.now, n)
 		c.settle(a, c.now, out)
 	}
 	return nil

@@ -2,7 +2,6 @@ package agents_test
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -70,31 +69,4 @@ func ExampleCore() {
 	// tell bob 1 []
 	// duplicate 1
 	// true
-}
-
-// BenchmarkCore decides and folds one Speak in worlds of more and more agents,
-// of which ten are near: what it costs goes by those.
-func BenchmarkCore(b *testing.B) {
-	for _, n := range []int{10, 1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			r := newRun(b)
-			r.must(r.core.Configure(parse(b, `{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,"staleness_threshold":1000000000}`)))
-			for i := range n {
-				id := fmt.Sprint("a", i)
-				r.draft(agents.Draft{Kind: "EntityCreated", Payload: parse(b, fmt.Sprintf(`{"entity_id":%q,"position":[%d,%d]}`, id, i/10*100, i%10))})
-				r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(b, `{"distance_limit":20}`)}))
-			}
-			i := 0
-			for b.Loop() {
-				i++
-				o, records := r.core.Submit(r.now, speak("a3", fmt.Sprint(i), 0))
-				if !o.OK() {
-					b.Fatal(o.Err())
-				}
-				for _, record := range records {
-					r.core.Apply(r.now, record)
-				}
-			}
-		})
-	}
 }

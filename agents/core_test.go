@@ -16,9 +16,25 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-var options = agents.Options{Handlers: handlers, Customs: customs}
+// options have what panics, in a handler and in a validator.
+var options = agents.Options{
+	Customs: customs,
+	Handlers: append([]agents.Handler{{Kind: "Boom", Plan: func(w agents.Reader, e agents.Effect) ([]agents.Change, error) {
+		if _, ok := w.Position(e.SourceID); ok {
+			panic("boom")
+		}
+		return []agents.Change{agents.PutEntity("rubble", signal.Value{0x80})}, nil
+	}}}, handlers...),
+	Validators: []agents.Validator{{Name: "nobody says bang", Check: func(_ agents.Reader, in agents.Intent) []agents.Problem {
+		if text, _ := in.Payload.Get("text"); text.String() == `"bang"` {
+			panic("bang")
+		}
+		return nil
+	}}},
+}
 
-// kept is a record with the session time at which it was kept.
+// kept is a record with the session time at which it was kept; without a word
+// it says nothing but the time.
 type kept struct {
 	at     time.Duration
 	record agents.Record
@@ -126,6 +142,47 @@ func (r *run) advance(d time.Duration) {
 	r.take(r.core.Advance(r.now))
 }
 
+// pass lets time pass as the live side does: the log, and with it the core, is
+// told only if time alone cancels something.
+func (r *run) pass(d time.Duration) {
+	r.t.Helper()
+	r.now += d
+	if next, ok := r.core.Next(); r.core.Due(r.now) && (!ok || next > r.now) {
+		r.t.Fatalf("something is due at %v, next is %v, %v", r.now, next, ok)
+	}
+	if r.core.Due(r.now) {
+		r.log = append(r.log, kept{at: r.now})
+		r.take(advance(r.t, r.core, r.now))
+	}
+}
+
+// advance lets time pass, and shows that Due says truly whether that cancels
+// anything.
+func advance(t rapid.TB, c *agents.Core, now time.Duration) agents.Applied {
+	t.Helper()
+	due := c.Due(now)
+	out := c.Advance(now)
+	if cancels := len(out.Cancellations) > 0; cancels != due {
+		t.Fatalf("at %v something is due: %v, but is cancelled: %v", now, due, out.Cancellations)
+	}
+	if next, ok := c.Next(); c.Due(now) || ok && next <= now && len(c.Expire(now)) == 0 {
+		t.Fatalf("at %v next is %v", now, next)
+	}
+	return out
+}
+
+// ahead returns the core as it is when time has passed for it.
+func (r *run) ahead() *agents.Core {
+	r.t.Helper()
+	c, err := agents.RestoreCore(r.core.AppendState(nil), options)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c.Bind("w", r)
+	advance(r.t, c, r.now)
+	return c
+}
+
 func (r *run) submit(in agents.Intent) agents.Outcome {
 	r.t.Helper()
 	o, records := r.core.Submit(r.now, in)
@@ -153,7 +210,7 @@ var coreConfigs = []string{
 func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
 	e := drawEffect(t, 1)
 	in := agents.Intent{
-		Kind:    rapid.SampledFrom([]string{"Speak", "Move", "Interact", "Custom", "Swap", "Nonsense"}).Draw(t, "kind"),
+		Kind:    rapid.SampledFrom([]string{"Speak", "Move", "Interact", "Custom", "Swap", "Boom", "Nonsense"}).Draw(t, "kind"),
 		Payload: e.Payload,
 		ReqID:   fmt.Sprint("r", rapid.IntRange(0, 12).Draw(t, "req")),
 		AgentID: rapid.SampledFrom(ids[:5]).Draw(t, "agent"),
@@ -163,7 +220,7 @@ func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
 	}
 	if in.Kind == "Move" || in.Kind == "Speak" || in.Kind == "Interact" {
 		in.Payload = value(t, map[string]any{
-			"to": []int{rapid.IntRange(-4, 4).Draw(t, "x"), 0}, "text": rapid.SampledFrom([]string{"hi", ""}).Draw(t, "text"),
+			"to": []int{rapid.IntRange(-4, 4).Draw(t, "x"), 0}, "text": rapid.SampledFrom([]string{"hi", "", "bang"}).Draw(t, "text"),
 			"target_id": rapid.SampledFrom(ids).Draw(t, "target"),
 		})
 	}
@@ -173,7 +230,8 @@ func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
 // TestCore is the law of the core. Whatever is asked of it: deciding changes
 // nothing; what is decided is folded without complaint; whoever folds the same
 // records at the same times has the same bytes, however time is cut in between and
-// wherever the state is taken up again; deltas in order give the view whose digest
+// wherever the state is taken up again; as long as nothing is due, a decision is the
+// same whether the time was passed on or not; deltas in order give the view whose digest
 // they carry; a request makes one effect at most; and the order of arrival in a
 // quantum makes no difference.
 func TestCore(t *testing.T) {
@@ -189,7 +247,7 @@ func TestCore(t *testing.T) {
 			r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, rapid.SampledFrom(lenses).Draw(t, "lens"))}))
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			before := r.core.AppendState(nil)
+			before, inside := r.core.AppendState(nil), agents.Insides(r.core)
 			var records []agents.Record
 			switch rapid.IntRange(0, 10).Draw(t, "step") {
 			case 0, 1:
@@ -197,6 +255,9 @@ func TestCore(t *testing.T) {
 				o, rs := r.core.Submit(r.now, in)
 				r.judge(in, o)
 				records = rs
+				if o2, rs2 := r.ahead().Submit(r.now, in); !cmp.Equal(o, o2) || !cmp.Equal(rs, rs2) {
+					t.Fatalf("decided %v, later %v", o, o2)
+				}
 			case 2:
 				e := drawEffect(t, 1)
 				_, records = r.core.Broadcast(r.now, agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
@@ -223,6 +284,9 @@ func TestCore(t *testing.T) {
 					req.Reads = []string{"/entities/" + rapid.SampledFrom(ids).Draw(t, "read")}
 				}
 				_, records, _ = r.core.Issue(r.now, req)
+				if _, rs, _ := r.ahead().Issue(r.now, req); !cmp.Equal(records, rs) {
+					t.Fatalf("issued %v, later %v", records, rs)
+				}
 			case 7:
 				if rapid.Bool().Draw(t, "user") {
 					records, _ = r.core.Cancel(rapid.SampledFrom(ids[:4]).Draw(t, "agent"), fmt.Sprint("r", rapid.IntRange(0, 12).Draw(t, "req")), "")
@@ -242,7 +306,11 @@ func TestCore(t *testing.T) {
 					records, _ = r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, rapid.SampledFrom(lenses).Draw(t, "lens"))})
 				}
 			default:
-				r.now += time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond
+				r.pass(time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond)
+				before = r.core.AppendState(nil)
+			}
+			if diff := cmp.Diff(inside, agents.Insides(r.core)); diff != "" {
+				t.Fatalf("deciding changed the world (-before +after)\n%s", diff)
 			}
 			if !bytes.Equal(before, r.core.AppendState(nil)) {
 				t.Fatal("deciding changed the state")
@@ -257,7 +325,7 @@ func TestCore(t *testing.T) {
 				r.core = restored
 			}
 		}
-		r.take(r.core.Advance(r.now))
+		r.take(advance(t, r.core, r.now))
 		r.replay(t)
 	})
 }
@@ -321,10 +389,15 @@ func (r *run) replay(t *rapid.T) {
 	for i, k := range r.log {
 		for range rapid.IntRange(0, 2).Draw(t, "cuts") {
 			if span := k.at - c.Now(); span > 0 {
-				gone = append(gone, c.Advance(c.Now()+time.Duration(rapid.Int64Range(0, int64(span)).Draw(t, "cut"))).Cancellations...)
+				gone = append(gone, advance(t, c, c.Now()+time.Duration(rapid.Int64Range(0, int64(span)).Draw(t, "cut"))).Cancellations...)
 			}
 		}
-		out := c.Apply(k.at, k.record)
+		var out agents.Applied
+		if k.record.Word == "" {
+			out = c.Advance(k.at)
+		} else {
+			out = c.Apply(k.at, k.record)
+		}
 		if out.Err != nil {
 			t.Fatalf("replay of %s: %v", k.record.Word, out.Err)
 		}

@@ -3,9 +3,7 @@ package agents
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -15,7 +13,7 @@ import (
 
 // coreVersion is the first element of a core's state. It changes with its
 // format, and with every change of rules after which old bytes would go on differently.
-const coreVersion = 2
+const coreVersion = 4
 
 // AppendState appends the whole state of c to dst: canonical bytes, equal for
 // equal histories however time was cut. They are one msgpack array:
@@ -45,17 +43,22 @@ func (c *Core) AppendState(dst []byte) []byte {
 	dst = msgp.AppendFloat64(dst, c.simTime)
 	dst = msgp.AppendUint64(dst, c.quanta)
 	dst = msgp.AppendArrayHeader(dst, uint32(len(c.agents)))
+	var observer []byte
 	for id := range c.Agents() {
-		dst = c.agents[id].append(dst, c.now)
+		a := c.agents[id]
+		observer = a.observer.AppendState(observer[:0], c.world.Reader)
+		dst = a.append(dst, observer, c.now)
 	}
 	return dst
 }
 
-func (a *agentState) append(dst []byte, now time.Duration) []byte {
+func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 	dst = msgp.AppendArrayHeader(dst, 10)
 	dst = append(dst, a.value...)
-	dst = msgp.AppendBytes(dst, a.observer.AppendState(nil))
-	dst = msgp.AppendUint64(dst, a.latest)
+	dst = msgp.AppendBytes(dst, observer)
+	// What has arrived is no longer on its way, whether somebody has looked since
+	// or not: the bytes are those of the time.
+	dst = msgp.AppendUint64(dst, a.seen(now))
 	dst = msgp.AppendInt64(dst, int64(a.delivered))
 	dst = msgp.AppendUint64(dst, a.deliveries)
 	if a.ever {
@@ -63,15 +66,16 @@ func (a *agentState) append(dst []byte, now time.Duration) []byte {
 	} else {
 		dst = msgp.AppendNil(dst)
 	}
-	dst = msgp.AppendArrayHeader(dst, uint32(len(a.arrivals)))
-	for _, n := range a.arrivals {
+	coming := a.arrivals[a.arrived(now):]
+	dst = msgp.AppendArrayHeader(dst, uint32(len(coming)))
+	for _, n := range coming {
 		dst = msgp.AppendArrayHeader(dst, 6)
 		dst = msgp.AppendInt64(dst, int64(n.at))
 		dst = msgp.AppendUint64(dst, n.seq)
 		dst = msgp.AppendBool(dst, n.own)
 		dst = msgp.AppendBool(dst, n.visible)
-		dst = appendNames(dst, n.classes)
-		dst = appendNames(dst, n.writes)
+		dst = appendNames(dst, n.word.classes)
+		dst = appendNames(dst, n.word.writes)
 	}
 	// What counts no longer is no part of the state, whether it was cleared away or not.
 	uses := a.quota.uses
@@ -86,13 +90,13 @@ func (a *agentState) append(dst []byte, now time.Duration) []byte {
 		dst = msgp.AppendInt64(dst, u.tokens)
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(a.quota.last)))
-	for _, kind := range slices.Sorted(maps.Keys(a.quota.last)) {
+	for _, kind := range sortedKeys(a.quota.last) {
 		dst = msgp.AppendArrayHeader(dst, 2)
 		dst = msgp.AppendString(dst, kind)
 		dst = msgp.AppendInt64(dst, int64(a.quota.last[kind]))
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(a.tokens)))
-	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
+	for _, id := range sortedKeys(a.tokens) {
 		t := a.tokens[id]
 		dst = msgp.AppendArrayHeader(dst, 9)
 		dst = msgp.AppendString(dst, id)
@@ -103,7 +107,7 @@ func (a *agentState) append(dst []byte, now time.Duration) []byte {
 		dst = msgp.AppendInt64(dst, int64(t.Issued))
 		dst = msgp.AppendInt64(dst, int64(t.Deadline))
 		dst = msgp.AppendInt64(dst, t.Budget)
-		dst = msgp.AppendBool(dst, t.Conflict)
+		dst = msgp.AppendBool(dst, t.clashed(now))
 	}
 	return dst
 }
@@ -166,11 +170,6 @@ func (c *Core) restore(b []byte) error {
 		before = a.id
 		c.agents[a.id] = a
 		c.audience.Add(c.world.Reader, a.id, a.observer.lens)
-		for _, t := range a.tokens {
-			if t.Deadline > 0 {
-				c.end(dueAt{t.Deadline, a.id, t.ReqID})
-			}
-		}
 		if at, ok := a.next(); ok && at <= c.now {
 			return fmt.Errorf("something of %q that should have happened", a.id)
 		}
@@ -202,38 +201,43 @@ func (r *stateReader) agent(c *Core) *agentState {
 	if !r.None() {
 		a.interrupted, a.ever = r.duration(), true
 	}
-	last := c.now
+	last, newest := c.now+1, a.latest
 	for range r.array(MaxArrivals) {
 		r.Fields(6, "a part")
 		n := arrival{at: r.duration(), seq: r.Uint(), own: r.Bool(), visible: r.Bool()}
-		n.classes = r.names(4 * MaxID)
-		n.writes = r.names(0)
-		if r.Err == nil && (n.at < last || n.at == c.now || n.at > a.delivered || n.seq > a.observer.seq) {
+		n.word.classes = r.names(4 * MaxID)
+		n.word.writes = r.names(0)
+		a.news += n.word.size()
+		if r.Err == nil && (n.at < last || n.at > a.delivered || n.seq <= newest || a.news > maxNews+2*MaxArrivals ||
+			!ordered(n.word.classes) || !ordered(n.word.writes)) {
 			r.Fail("news out of order")
 		}
 		if r.Err != nil {
 			return nil
 		}
-		last = n.at
+		last, newest = n.at, n.seq
 		a.arrivals = append(a.arrivals, n)
 	}
 	r.quota(c, a)
 	for range r.array(MaxTokens) {
 		r.Fields(9, "a part")
-		t := &Token{
+		t := &generation{Token: Token{
 			AgentID: a.id, ReqID: r.key(MaxReqID), ContextSeq: r.Uint(), ContextDigest: r.text(MaxID),
 			Reads: r.names(4 * MaxID), Classes: r.names(4 * MaxID),
 			Issued: r.duration(), Deadline: r.duration(), Budget: int64(r.duration()), Conflict: r.Bool(),
-		}
+		}}
 		if r.Err == nil && t.Issued > c.now {
 			r.Fail("a token of another time")
 		}
 		if r.Err != nil {
 			return nil
 		}
+		if !t.Conflict {
+			t.clash = a.clash(&t.Token, 0)
+		}
 		a.tokens[t.ReqID] = t
 	}
-	if r.Err == nil && (a.observer.agent != a.id || a.latest > a.observer.seq || a.observer.seq > c.Seq() || a.interrupted > c.now) {
+	if r.Err == nil && (a.observer.agent != a.id || newest != a.observer.seq || a.observer.seq > c.Seq() || a.interrupted > c.now) {
 		r.Fail("an agent that has seen more than there is")
 	}
 	return a
@@ -281,6 +285,15 @@ func (r *stateReader) key(most int) string {
 		}
 	}
 	return s
+}
+
+func ordered(names []string) bool {
+	for i := 1; i < len(names); i++ {
+		if names[i-1] >= names[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // names reads strings of at most so many bytes; 0 means that only the input

@@ -152,13 +152,22 @@ func (e *EffectError) Unwrap() error { return e.Err }
 
 // Handler is what a kind of effect means: a pure function of the world and the
 // effect, which both Check and Apply ask. It returns what is to change; the world checks that before anything
-// is written, and applies all of it or nothing.
+// is written, and applies all of it or nothing. If it panics, it has refused.
 type Handler struct {
 	Kind string
 	// Version is raised when the handler's rules change. A state that was
 	// written under another version is not taken up again.
 	Version uint32
 	Plan    func(w Reader, e Effect) ([]Change, error)
+}
+
+func (h *Handler) plan(w Reader, e Effect) (changes []Change, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			changes, err = nil, fmt.Errorf("the handler panicked: %v", r)
+		}
+	}()
+	return h.Plan(w, e)
 }
 
 // Change is one thing that an effect does to the world. Make it with

@@ -37,6 +37,12 @@ func sortedMembers(v signal.Value) object {
 	return o
 }
 
+// sorted returns the value with the members in the order of their names.
+func (o object) sorted() signal.Value {
+	slices.SortFunc(o, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	return o.value()
+}
+
 // set gives a member its value: in its place if it is there, else at the end.
 func (o *object) set(name string, value signal.Value) {
 	for i := range *o {
@@ -110,4 +116,17 @@ func height(v signal.Value) int {
 		return 0
 	}
 	return most + 1
+}
+
+// sortedKeys returns the keys of m in order.
+func sortedKeys[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
 }

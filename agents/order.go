@@ -54,6 +54,16 @@ type place struct {
 	content  string
 }
 
+// effect returns the effect that an intent becomes.
+func (p *place) effect(seq uint64, time float64) Effect {
+	in := p.sub.Intent
+	version := in.SchemaVersion
+	if version == "" {
+		version = SchemaVersion
+	}
+	return Effect{p.uuid, in.Kind, in.Payload, seq, time, in.AgentID, version, in.ReqID}
+}
+
 // order sorts a quantum by (sim_time, priority descending, source_id, uuid). A
 // draft without a uuid has its content's digest in its place, and what is still
 // equal goes by content too, so that the order in which they came never matters.

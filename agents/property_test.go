@@ -197,7 +197,7 @@ func TestViewsFollowTheWorld(t *testing.T) {
 			t.Fatal(err)
 		}
 		for id, o := range observers {
-			restored, err := agents.RestoreObserver(o.AppendState(nil), again.Reader, o.Lens())
+			restored, err := agents.RestoreObserver(o.AppendState(nil, w.Reader), again.Reader, o.Lens())
 			if err != nil {
 				t.Fatalf("%s %s: %v", id, texts[id], err)
 			}
@@ -211,9 +211,6 @@ func TestViewsFollowTheWorld(t *testing.T) {
 		}
 		if got, want := canonical(parsed.Value()), canonical(w.Value()); got != want {
 			t.Fatalf("the document reads back as %s, want %s", got, want)
-		}
-		if clone := w.Clone(); !bytes.Equal(clone.AppendState(nil), w.AppendState(nil)) {
-			t.Fatal("a clone differs")
 		}
 	})
 }

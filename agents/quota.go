@@ -20,9 +20,15 @@ type use struct {
 	intents, tokens int64
 }
 
-// maxUses bounds how many instants are kept apart. Beyond it the newest are
-// joined, and count as long as the last of them.
-const maxUses = MaxQuota
+// Under a quota of more than maxExact in a window the uses of one slot, a
+// thousandth of it, are joined and count as the last of them: up to 60 ms longer
+// than they would each by itself. So an agent has a thousand at most, whatever
+// it may ask; but for a while twice as many, if its quota has just become large.
+const (
+	slot     = window / 1000
+	maxExact = 1000
+	maxUses  = 2*maxExact + 2 // beyond it all that is new is joined
+)
 
 // use notes a use, and forgets those that no longer count.
 func (q *quota) use(at time.Duration, intents, tokens int64, s *Settings) {
@@ -32,11 +38,22 @@ func (q *quota) use(at time.Duration, intents, tokens int64, s *Settings) {
 	}
 	q.intents += intents
 	q.tokens += tokens
-	if n := len(q.uses); n > 0 && (q.uses[n-1].at == at || n >= maxUses) {
-		q.uses[n-1] = use{at, q.uses[n-1].intents + intents, q.uses[n-1].tokens + tokens}
-		return
+	if n := len(q.uses); n > 0 {
+		last := &q.uses[n-1]
+		same := last.at == at || s.coarse() && last.at/slot == at/slot
+		if same || n >= maxUses {
+			*last = use{at, last.intents + intents, last.tokens + tokens}
+			return
+		}
 	}
 	q.uses = append(q.uses, use{at, intents, tokens})
+}
+
+// coarse reports whether neither quota keeps the uses of a window few. Each is of
+// one intent and of one token at least.
+func (s *Settings) coarse() bool {
+	exact := func(quota int64) bool { return quota >= 0 && quota <= maxExact }
+	return !exact(s.QuotaIntents) && !exact(s.QuotaTokens)
 }
 
 func (q *quota) forget(now time.Duration) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 // change of rules after which old bytes would go on differently.
 const (
 	worldVersion    = 1
-	observerVersion = 1
+	observerVersion = 2
 )
 
 // Errors of [RestoreWorld] and [RestoreObserver].
@@ -44,7 +43,7 @@ func (w *World) AppendState(dst []byte) []byte {
 	dst = msgp.AppendArrayHeader(dst, 9)
 	dst = msgp.AppendInt(dst, worldVersion)
 	dst = msgp.AppendArrayHeader(dst, uint32(len(w.handlers)))
-	for _, kind := range slices.Sorted(maps.Keys(w.handlers)) {
+	for _, kind := range sortedKeys(w.handlers) {
 		dst = msgp.AppendArrayHeader(dst, 2)
 		dst = msgp.AppendString(dst, kind)
 		dst = msgp.AppendUint32(dst, w.handlers[kind].Version)
@@ -60,7 +59,7 @@ func (w *World) AppendState(dst []byte) []byte {
 		dst = append(dst, object...)
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(s.places.at)))
-	for _, id := range slices.Sorted(maps.Keys(s.places.at)) {
+	for _, id := range sortedKeys(s.places.at) {
 		at := s.places.at[id]
 		dst = msgp.AppendArrayHeader(dst, 4)
 		dst = msgp.AppendString(dst, id)
@@ -69,7 +68,7 @@ func (w *World) AppendState(dst []byte) []byte {
 		dst = msgp.AppendFloat64(dst, at.Z)
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(s.out)))
-	for _, from := range slices.Sorted(maps.Keys(s.out)) {
+	for _, from := range sortedKeys(s.out) {
 		dst = msgp.AppendArrayHeader(dst, 2)
 		dst = msgp.AppendString(dst, from)
 		dst = msgp.AppendArrayHeader(dst, uint32(len(s.out[from])))
@@ -110,7 +109,7 @@ func stateError(err error) error {
 func (w *World) restore(b []byte) error {
 	r := stateReader{statebytes.Reader{Rest: b}}
 	r.Begin(worldVersion, 9, ErrStateVersion)
-	kinds := slices.Sorted(maps.Keys(w.handlers))
+	kinds := sortedKeys(w.handlers)
 	n := r.array(MaxEntities)
 	if r.Err == nil && n != len(kinds) {
 		return fmt.Errorf("%w: of %d handlers, not %d", ErrStateVersion, n, len(kinds))
@@ -200,8 +199,10 @@ func repeats(list []Relation) bool {
 //	[version, agent, seq, digest, [[id, last seen, object]…]]
 //
 // What is visible is not in it, but follows from the world; only what is
-// remembered does not. It is to be taken together with the state of that world.
-func (o *Observer) AppendState(dst []byte) []byte {
+// remembered does not. Of an entity that is still as it is remembered, with all
+// of its fields, the object is nil. The world is the one that was looked at last,
+// and the state is to be taken together with its state.
+func (o *Observer) AppendState(dst []byte, w Reader) []byte {
 	dst = msgp.AppendArrayHeader(dst, 5)
 	dst = msgp.AppendInt(dst, observerVersion)
 	dst = msgp.AppendString(dst, o.agent)
@@ -215,7 +216,11 @@ func (o *Observer) AppendState(dst []byte) []byte {
 		dst = msgp.AppendArrayHeader(dst, 3)
 		dst = msgp.AppendString(dst, s.id)
 		dst = msgp.AppendUint64(dst, o.memory[s.id])
-		dst = append(dst, s.object...)
+		if e, ok := w.s.entities[s.id]; ok && bytes.Equal(w.s.whole(s.id, e).object, s.object) {
+			dst = msgp.AppendNil(dst)
+		} else {
+			dst = append(dst, s.value()...)
+		}
 	}
 	return dst
 }
@@ -229,7 +234,7 @@ func RestoreObserver(b []byte, w Reader, lens *Lens) (*Observer, error) {
 	if err := o.restore(b, w); err != nil {
 		return nil, stateError(err)
 	}
-	if !bytes.Equal(o.AppendState(make([]byte, 0, len(b))), b) {
+	if !bytes.Equal(o.AppendState(make([]byte, 0, len(b)), w), b) {
 		return nil, fmt.Errorf("%w: not in canonical form, or of another view", ErrState)
 	}
 	return o, nil
@@ -244,18 +249,26 @@ func (o *Observer) restore(b []byte, w Reader) error {
 	for range r.array(o.lens.config.Remember) {
 		r.Fields(3, "a part")
 		id, seq := r.id(), r.Uint()
-		object := r.object()
+		var s *sight
+		if e, ok := w.s.entities[id]; ok && r.None() {
+			s = w.s.whole(id, e).remembered(seq)
+		} else {
+			object := r.object()
+			if last, ok := object.Get(lastSeen); r.Err == nil && (!ok || !bytes.Equal(last, integerValue(seq))) {
+				r.Fail("a memory of another time")
+			}
+			members := membersOf(object)
+			if r.Err == nil && !slices.IsSortedFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) }) {
+				r.Fail("a memory whose members are out of order")
+			}
+			s = newSight(id, members.value(), 0).remembered(seq)
+		}
 		if r.Err == nil && len(o.seen) > 0 && o.seen[len(o.seen)-1].id >= id {
 			r.Fail("memories out of order")
-		}
-		if last, ok := object.Get("last_seen_seq"); r.Err == nil && (!ok || !bytes.Equal(last, integerValue(seq))) {
-			r.Fail("a memory of another time")
 		}
 		if r.Err != nil {
 			return r.Err
 		}
-		s := newSight(id, object, 0)
-		s.gone = true
 		o.seen = append(o.seen, s)
 		o.memory[id] = seq
 	}

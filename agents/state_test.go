@@ -42,7 +42,7 @@ func TestStateTruncated(t *testing.T) {
 		restore func([]byte) error
 	}{
 		"world":    {w.AppendState(nil), restoreWorld},
-		"observer": {o.AppendState(nil), restoreObserver},
+		"observer": {o.AppendState(nil, w.Reader), restoreObserver},
 	} {
 		if err := tt.restore(tt.whole); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -70,7 +70,7 @@ func TestStateTruncated(t *testing.T) {
 // TestStateVersion shows that another version has an error of its own, before
 // anything else is judged; and that a handler's version is one of them.
 func TestStateVersion(t *testing.T) {
-	other := msgp.AppendInt(msgp.AppendArrayHeader(nil, 3), 2)
+	other := msgp.AppendInt(msgp.AppendArrayHeader(nil, 3), 99)
 	if _, err := agents.RestoreWorld(other); !errors.Is(err, agents.ErrStateVersion) || errors.Is(err, agents.ErrState) {
 		t.Errorf("err = %v, want ErrStateVersion alone", err)
 	}
@@ -91,7 +91,7 @@ func TestStateVersion(t *testing.T) {
 // another world or through another lens.
 func TestRestoreObserverElsewhere(t *testing.T) {
 	w, o := busy(t)
-	state := o.AppendState(nil)
+	state := o.AppendState(nil, w.Reader)
 	if _, err := agents.RestoreObserver(state, newWorld(t, smallWorld).Reader, o.Lens()); !errors.Is(err, agents.ErrState) {
 		t.Errorf("another world: err = %v, want ErrState", err)
 	}
@@ -130,8 +130,8 @@ func FuzzRestoreWorld(f *testing.F) {
 
 func FuzzRestoreObserver(f *testing.F) {
 	w, o := busy(f)
-	f.Add(o.AppendState(nil))
-	f.Add(agents.NewObserver("a", o.Lens()).AppendState(nil))
+	f.Add(o.AppendState(nil, w.Reader))
+	f.Add(agents.NewObserver("a", o.Lens()).AppendState(nil, w.Reader))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		restored, err := agents.RestoreObserver(b, w.Reader, o.Lens())
 		if err != nil {

@@ -3,7 +3,6 @@ package agents
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -88,10 +87,13 @@ type decider struct {
 	c        *Core
 	now      time.Duration
 	q        Quantum
-	simTime  float64 // of the quantum
-	most     float64 // that an effect's sim_time may be
-	world    *World  // as the effects so far leave it
-	last     *Effect // the one that world does not have yet
+	simTime  float64          // of the quantum
+	most     float64          // that an effect's sim_time may be
+	began    head             // of the world
+	journal  journal          // what the effects so far, which are tried on the world, wrote
+	last     *transaction     // of the one that the world does not have yet
+	waiting  []place          // what is decided next, and after
+	possible map[*Intent]bool // see conflicts
 	effects  []Effect
 	tallies  map[string]*tally
 	answers  map[[2]string]Answer // in this quantum
@@ -102,9 +104,10 @@ type decider struct {
 func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider {
 	now = max(now, c.now)
 	d := &decider{
-		c: c, now: now, q: q, most: math.Inf(1), world: c.world,
+		c: c, now: now, q: q, most: math.Inf(1), began: c.world.s.head,
 		tallies: map[string]*tally{}, answers: map[[2]string]Answer{}, outcomes: make([]Outcome, len(subs)),
 	}
+	defer d.undo()
 	switch {
 	case q.Timed && finite(q.SimTime):
 		d.simTime = q.SimTime
@@ -122,9 +125,10 @@ func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider 
 			{"delta_time", numberValue(q.DeltaTime)},
 			{"frame_number", integerValue(q.FrameNumber)},
 		}.value(), q.SourceID, SchemaVersion}
-		d.draft(&Submission{Draft: &tick}, d.c.world.s.time)
+		d.draft(&Submission{Draft: &tick}, d.began.time)
 	}
-	for _, p := range c.order(q, d.simTime, subs) {
+	for d.waiting = c.order(q, d.simTime, subs); len(d.waiting) > 0; d.waiting = d.waiting[1:] {
+		p := d.waiting[0]
 		o := &d.outcomes[p.index]
 		switch {
 		case p.sub.Timed && !finite(p.sub.SimTime):
@@ -157,37 +161,60 @@ func (d *decider) closing() Record {
 	return Record{WordQuantum, o.value()}
 }
 
-// stand returns the world as it is after all effects so far. It is cloned for
-// the second effect of a quantum at the earliest.
-func (d *decider) stand() *World {
-	if d.last == nil {
-		return d.world
+// stand lets the world stand as it is after all effects so far. A quantum of
+// one effect leaves the world alone.
+func (d *decider) stand() {
+	if d.last != nil {
+		d.last.commit(&d.journal)
+		d.last = nil
 	}
-	if d.world == d.c.world {
-		d.world = d.c.world.Clone()
+}
+
+// undo leaves the world as it was. It runs whatever happens.
+func (d *decider) undo() {
+	if !d.journal.undone && d.journal.effects > 0 {
+		d.c.world.s.flip(&d.journal)
 	}
-	if _, err := d.world.Apply(*d.last); err != nil {
-		panic("agents: an effect that was checked is refused: " + err.Error())
+}
+
+// conflicts reports whether an intent that is not possible would have been when
+// the quantum began. For the first that asks, the effects are undone to ask it of
+// all that wait, and done again: once in a quantum, whatever it holds.
+func (d *decider) conflicts(in *Intent) bool {
+	if len(d.effects) == 0 {
+		return false
 	}
-	d.last = nil
-	return d.world
+	if d.possible == nil {
+		d.possible = map[*Intent]bool{}
+		d.c.world.s.flip(&d.journal)
+		for _, p := range d.waiting {
+			if p.sub.Intent == nil || p.sub.Intent.structure() != nil || d.c.agents[p.source] == nil {
+				continue
+			}
+			e := p.effect(d.began.seq+1, max(min(p.time, d.most), d.began.time))
+			_, problems := d.c.validate(p.sub.Intent, e)
+			d.possible[p.sub.Intent] = len(problems) == 0
+		}
+		d.c.world.s.flip(&d.journal)
+	}
+	return d.possible[in]
 }
 
 // accept takes an effect.
-func (d *decider) accept(e Effect, in *Intent, priority int) Outcome {
+func (d *decider) accept(e Effect, plan *transaction, in *Intent, priority int) Outcome {
 	d.effects = append(d.effects, e)
-	d.last = &d.effects[len(d.effects)-1]
+	d.last = plan
 	d.records = append(d.records, effectRecord(e, in, priority))
 	kept := e
 	return Outcome{Status: Accepted, GlobalSeq: e.GlobalSeq, UUID: e.UUID, Effect: &kept}
 }
 
-func (d *decider) seq() uint64 { return d.c.Seq() + uint64(len(d.effects)) + 1 }
+func (d *decider) seq() uint64 { return d.began.seq + uint64(len(d.effects)) + 1 }
 
 // time returns the sim_time of the next effect, which is wanted for t: never
 // before the one of the effect before it.
 func (d *decider) time(t float64) float64 {
-	last := d.c.world.s.time
+	last := d.began.time
 	if n := len(d.effects); n > 0 {
 		last = d.effects[n-1].SimTime
 	}
@@ -220,7 +247,9 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 		}
 	}
 	e := draft.Effect(uuid, seq, d.time(t), "")
-	if err := d.stand().Check(e); err != nil {
+	d.stand()
+	plan, err := d.c.world.plan(e)
+	if err != nil {
 		r := reject(&in, Invalid, "")
 		p := Problem{Reason: err.Error()}
 		if effectErr, ok := errors.AsType[*EffectError](err); ok {
@@ -229,7 +258,7 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 		r.Problems = []Problem{p}
 		return Outcome{Rejection: r}
 	}
-	return d.accept(e, nil, 0)
+	return d.accept(e, plan, nil, 0)
 }
 
 func (d *decider) intent(in *Intent, p place) Outcome {
@@ -249,14 +278,12 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 		return Outcome{Rejection: r}
 	}
 	seq := d.seq()
-	version := in.SchemaVersion
-	if version == "" {
-		version = SchemaVersion
-	}
-	e := Effect{p.uuid, in.Kind, in.Payload, seq, d.time(p.time), in.AgentID, version, in.ReqID}
-	if problems := c.validate(d.stand(), in, e); len(problems) > 0 {
+	e := p.effect(seq, d.time(p.time))
+	d.stand()
+	plan, problems := c.validate(in, e)
+	if len(problems) > 0 {
 		code := Invalid
-		if len(d.effects) > 0 && len(c.validate(c.world, in, e)) == 0 {
+		if d.conflicts(in) {
 			code = IntentConflict
 		}
 		r := reject(in, code, "")
@@ -265,7 +292,7 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 	}
 	d.answers[key] = Answer{GlobalSeq: seq}
 	d.tally(in).add(in.Kind, d.now, cost(in.Payload))
-	return d.accept(e, in, p.priority)
+	return d.accept(e, plan, in, p.priority)
 }
 
 func (d *decider) tally(in *Intent) *tally {
@@ -337,11 +364,7 @@ func (c *Core) staleness(now time.Duration, a *agentState, in *Intent) *Rejectio
 		return nil
 	}
 	if t, ok := a.tokens[in.ReqID]; ok && a.settings.Interrupt == InterruptConflict && in.ContextSeq >= t.ContextSeq {
-		conflict := t.Conflict
-		for _, n := range a.arrivals {
-			conflict = conflict || n.at <= now && n.seq > t.ContextSeq && n.conflicts(t)
-		}
-		if !conflict {
+		if !t.clashed(now) {
 			return nil
 		}
 	}
@@ -509,7 +532,7 @@ func (i *Intake) Take(c *Core, most int, until float64) []Ticketed {
 		most = i.held
 	}
 	var out []Ticketed
-	sources := slices.Sorted(maps.Keys(i.lanes))
+	sources := sortedKeys(i.lanes)
 	if at, ok := slices.BinarySearch(sources, i.cursor); ok || at > 0 {
 		if ok {
 			at++

@@ -1,9 +1,9 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -126,12 +126,12 @@ func (t Token) Value() signal.Value {
 }
 
 func (c *Core) applyToken(v signal.Value, out *Applied) error {
-	t := &Token{
+	t := &generation{Token: Token{
 		AgentID: textOf(v, "agent_id"), ReqID: textOf(v, "req_id"),
 		ContextSeq: seqOf(v, "context_seq"), ContextDigest: textOf(v, "context_digest"),
 		Reads: namesOf(v, "reads"), Classes: namesOf(v, "classes"), Issued: c.now,
 		Deadline: time.Duration(max(integerOf(v, "deadline"), 0)), Budget: max(integerOf(v, "token_budget"), 0),
-	}
+	}}
 	a, ok := c.agents[t.AgentID]
 	if !ok {
 		return fmt.Errorf("a token for %q, who is nobody", t.AgentID)
@@ -146,10 +146,9 @@ func (c *Core) applyToken(v signal.Value, out *Applied) error {
 	case len(a.tokens) >= MaxTokens:
 		return fmt.Errorf("more than %d tokens", MaxTokens)
 	}
+	a.arrive(c.now) // what has arrived is nothing that comes in between
+	t.clash = a.clash(&t.Token, c.now)
 	a.tokens[t.ReqID] = t
-	if t.Deadline > 0 {
-		c.end(dueAt{t.Deadline, a.id, t.ReqID})
-	}
 	c.settle(a, c.now, out)
 	return nil
 }
@@ -176,8 +175,10 @@ func (c *Core) Tokens(agent string) []Token {
 		return nil
 	}
 	list := make([]Token, 0, len(a.tokens))
-	for _, id := range slices.Sorted(maps.Keys(a.tokens)) {
-		list = append(list, *a.tokens[id])
+	for _, id := range sortedKeys(a.tokens) {
+		t := a.tokens[id].Token
+		t.Conflict = a.tokens[id].clashed(c.now)
+		list = append(list, t)
 	}
 	return list
 }
@@ -220,37 +221,23 @@ func (c *Core) applyCancel(v signal.Value, out *Applied) error {
 // Expire returns the records of the generations whose deadline has come: each
 // is answered [Timeout], and cancelled when that is applied.
 func (c *Core) Expire(now time.Duration) []Record {
-	var over []*Token
-	for _, d := range c.ends {
-		if d.at > now {
-			continue
+	var over []*generation
+	c.ends.until(now, func(t *timer) {
+		for _, g := range c.agents[t.agent].tokens {
+			if g.Deadline > 0 && g.Deadline <= now {
+				over = append(over, g)
+			}
 		}
-		if t := c.ending(d); t != nil && !slices.Contains(over, t) {
-			over = append(over, t)
-		}
-	}
-	slices.SortFunc(over, func(a, b *Token) int {
-		return dueAt{a.Deadline, a.AgentID, a.ReqID}.compare(dueAt{b.Deadline, b.AgentID, b.ReqID})
+	})
+	slices.SortFunc(over, func(a, b *generation) int {
+		return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), strings.Compare(a.AgentID, b.AgentID), strings.Compare(a.ReqID, b.ReqID))
 	})
 	var records []Record
-	for _, t := range over {
-		in := Intent{AgentID: t.AgentID, ReqID: t.ReqID}
+	for _, g := range over {
+		in := Intent{AgentID: g.AgentID, ReqID: g.ReqID}
 		records = append(records, refusal(reject(&in, Timeout, ReasonTimeout), 0))
 	}
 	return records
-}
-
-// ending returns the token for which d stands in the list of deadlines, if it
-// still does.
-func (c *Core) ending(d dueAt) *Token {
-	a, ok := c.agents[d.agent]
-	if !ok {
-		return nil
-	}
-	if t, ok := a.tokens[d.reqID]; ok && t.Deadline == d.at {
-		return t
-	}
-	return nil
 }
 
 // Generated returns the record of what a generation answered, so that replay

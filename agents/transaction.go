@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ type transaction struct {
 	entities  map[string]*draftEntity
 	places    map[string]Position
 	relations map[string][]Relation
+	head      head // of the state after it
 }
 
 type draftEntity struct {
@@ -170,7 +170,7 @@ func (t *transaction) remove(id string) {
 // check holds what would be against the bounds of a world.
 func (t *transaction) check() error {
 	entities, placed := len(t.s.entities), len(t.s.places.at)
-	for _, id := range slices.Sorted(maps.Keys(t.entities)) {
+	for _, id := range sortedKeys(t.entities) {
 		d := t.entities[id]
 		_, was := t.s.entities[id]
 		switch {
@@ -211,18 +211,25 @@ func (t *transaction) check() error {
 	return nil
 }
 
-// commit writes to the state.
-func (t *transaction) commit() Changes {
-	var c Changes
-	for _, id := range slices.Sorted(maps.Keys(t.entities)) {
+// commit writes to the state; the journal, if there is one, notes what was.
+func (t *transaction) commit(j *journal) Changes {
+	c := Changes{Seq: t.head.seq}
+	if j != nil {
+		if j.effects == 0 {
+			j.head = t.s.head
+		}
+		j.effects++
+	}
+	for _, id := range sortedKeys(t.entities) {
 		d := t.entities[id]
-		change := EntityChange{ID: id, After: d.value, Fields: slices.Sorted(maps.Keys(d.fields))}
+		change := EntityChange{ID: id, After: d.value, Fields: sortedKeys(d.fields)}
 		if old, ok := t.s.entities[id]; ok {
 			change.Before = old.object
 		}
 		if change.Before == nil && d.gone {
 			continue // only its position or its relations were there
 		}
+		j.thing(t.s, id)
 		if d.gone {
 			t.s.drop(id)
 		} else {
@@ -230,10 +237,10 @@ func (t *transaction) commit() Changes {
 		}
 		c.Entities = append(c.Entities, change)
 	}
-	for _, id := range slices.Sorted(maps.Keys(t.places)) {
+	for _, id := range sortedKeys(t.places) {
 		change := PlaceChange{ID: id, After: t.places[id]}
-		if at, ok := t.s.places.at[id]; ok {
-			change.Before = Position{at, true}
+		if change.Before = t.s.position(id); change.Before.Placed || change.After.Placed {
+			j.thing(t.s, id)
 		}
 		switch {
 		case change.After.Placed:
@@ -245,11 +252,14 @@ func (t *transaction) commit() Changes {
 		}
 		c.Places = append(c.Places, change)
 	}
-	for _, from := range slices.Sorted(maps.Keys(t.relations)) {
+	for _, from := range sortedKeys(t.relations) {
 		before, after := t.s.out[from], t.relations[from]
+		j.list(t.s, from)
 		t.s.relate(from, after)
 		c.Relations = appendRelationChanges(c.Relations, from, before, after)
 	}
+	t.head.writes = t.s.writes
+	t.s.head = t.head
 	return c
 }
 

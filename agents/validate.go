@@ -47,6 +47,7 @@ func (c *compiler) rules(v signal.Value, path string) Rules {
 
 // Validator is a rule of the program's own about intents: a pure function. It is
 // asked when an intent is decided, never on replay, where the decision is recorded.
+// One that panics has found a problem.
 type Validator struct {
 	Name string
 	// Order says when it is asked, the smaller first; of equal ones as given.
@@ -55,12 +56,22 @@ type Validator struct {
 	Check func(w Reader, in Intent) []Problem
 }
 
+func (v *Validator) check(w Reader, in Intent) (found []Problem) {
+	defer func() {
+		if r := recover(); r != nil {
+			found = []Problem{{Reason: fmt.Sprintf("%s panicked: %v", v.Name, r)}}
+		}
+	}()
+	return v.Check(w, in)
+}
+
 // maxProblems bounds what one answer names.
 const maxProblems = 100
 
-// validate asks all rules about an intent. Its effect is checked too, for that
-// is what would happen.
-func (c *Core) validate(w *World, in *Intent, e Effect) []Problem {
+// validate asks all rules about an intent. Its effect is planned too, for that
+// is what would happen. Without problems the plan is one that can be carried out.
+func (c *Core) validate(in *Intent, e Effect) (*transaction, []Problem) {
+	w := c.world
 	var found []Problem
 	add := func(path, format string, args ...any) {
 		found = append(found, Problem{path, fmt.Sprintf(format, args...)})
@@ -81,15 +92,17 @@ func (c *Core) validate(w *World, in *Intent, e Effect) []Problem {
 		c.validateInteract(w.Reader, in, add)
 	default:
 	}
-	for _, v := range c.options.Validators {
-		for _, p := range v.Check(w.Reader, *in) {
+	for i := range c.options.Validators {
+		v := &c.options.Validators[i]
+		for _, p := range v.check(w.Reader, *in) {
 			if p.Reason == "" {
 				p.Reason = v.Name
 			}
 			found = append(found, p)
 		}
 	}
-	if err := w.Check(e); err != nil {
+	t, err := w.plan(e)
+	if err != nil {
 		p := Problem{Reason: err.Error()}
 		if effectErr, ok := errors.AsType[*EffectError](err); ok {
 			p = Problem{effectErr.Path, effectErr.Reason + ": " + effectErr.Err.Error()}
@@ -98,7 +111,7 @@ func (c *Core) validate(w *World, in *Intent, e Effect) []Problem {
 			found = append(found, p)
 		}
 	}
-	return found[:min(len(found), maxProblems)]
+	return t, found[:min(len(found), maxProblems)]
 }
 
 // knows reports whether an intent may be of a kind.

@@ -95,15 +95,6 @@ type Observer struct {
 	digest string
 }
 
-// sight is one entity as it is shown.
-type sight struct {
-	id       string
-	object   signal.Value // members in the order of names
-	json     []byte       // canonical, with the id before it
-	revision uint64       // of the entity from which it was made
-	gone     bool         // remembered, no longer visible
-}
-
 // tie is one list of visible relationships.
 type tie struct {
 	id   string
@@ -165,7 +156,7 @@ func (o *Observer) View() View {
 func (o *Observer) values() (entities, relations signal.Value) {
 	shown := make(object, len(o.seen))
 	for i, s := range o.seen {
-		shown[i] = member{s.id, s.object}
+		shown[i] = member{s.id, s.value()}
 	}
 	ties := make(object, len(o.ties))
 	for i, t := range o.ties {
@@ -208,7 +199,7 @@ func (o *Observer) Update(w Reader, e Effect, c Changes) (Delta, bool) {
 	}
 	size := 0
 	for _, s := range o.seen {
-		size += len(s.json)
+		size += s.size()
 	}
 	for _, t := range o.ties {
 		size += len(t.json)
@@ -340,7 +331,7 @@ func (o *Observer) find(id string) (int, bool) {
 func (o *Observer) look(eye *Eye, ids []string, seq uint64, fresh bool, c *Changes) []Operation {
 	var ops []Operation
 	var turned []string // came into view or left it
-	next := make([]*sight, 0, len(o.seen)+1)
+	next := make([]*sight, 0, max(len(o.seen)+1, len(ids)))
 	rest := o.seen
 	for _, id := range ids {
 		i, had := slices.BinarySearchFunc(rest, id, func(s *sight, id string) int { return strings.Compare(s.id, id) })
@@ -357,24 +348,28 @@ func (o *Observer) look(eye *Eye, ids []string, seq uint64, fresh bool, c *Chang
 		if now != nil {
 			next = append(next, now)
 		}
-		ops = o.appendSight(ops, id, old, now)
+		if now == nil {
+			delete(o.memory, id)
+		}
+		if c != nil {
+			ops = appendSight(ops, id, old, now)
+		}
 	}
 	o.seen = append(next, rest...)
 	ops = o.forget(ops)
 	return o.relate(eye, ops, turned, c)
 }
 
-func (o *Observer) appendSight(ops []Operation, id string, old, now *sight) []Operation {
+func appendSight(ops []Operation, id string, old, now *sight) []Operation {
 	switch {
 	case old == now:
 		return ops
 	case now == nil:
-		delete(o.memory, id)
 		return append(ops, Operation{Op: "remove", Path: pathEntities + "/" + escape(id)})
 	case old == nil:
-		return append(ops, Operation{Op: "add", Path: pathEntities + "/" + escape(id), Value: now.object})
+		return append(ops, Operation{Op: "add", Path: pathEntities + "/" + escape(id), Value: now.value()})
 	default:
-		return appendDiff(ops, pathEntities+"/"+escape(id), old.object, now.object)
+		return appendDiff(ops, pathEntities+"/"+escape(id), old.value(), now.value())
 	}
 }
 
@@ -387,7 +382,7 @@ func (o *Observer) sight(eye *Eye, id string, old *sight, seq uint64, fresh bool
 		if old != nil && !old.gone && !fresh && old.revision == e.revision {
 			return old
 		}
-		return newSight(id, o.show(eye, id, e.object), e.revision)
+		return o.show(eye, id, e)
 	}
 	switch {
 	case old == nil:
@@ -397,33 +392,37 @@ func (o *Observer) sight(eye *Eye, id string, old *sight, seq uint64, fresh bool
 	case !exists || o.lens.config.Remember == 0:
 		return nil // gone before its eyes, or from its mind
 	}
-	remembered := membersOf(old.object)
-	remembered.set("last_seen_seq", integerValue(seq))
 	o.memory[id] = seq
-	s := newSight(id, remembered.value(), 0)
-	s.gone = true
-	return s
+	return old.remembered(seq)
 }
 
-func newSight(id string, o signal.Value, revision uint64) *sight {
-	json := appendText(make([]byte, 0, len(id)+len(o)*3/2+4), id)
-	json = append(json, ':')
-	return &sight{id: strings.Clone(id), object: o, json: AppendCanonical(json, o), revision: revision}
-}
-
-// show returns an entity's object with the fields that the agent may know.
-func (o *Observer) show(eye *Eye, id string, v signal.Value) signal.Value {
-	shown := make(object, 0, v.Len()+1)
-	for name, m := range v.Members() {
-		if discloses(eye, id, name, m) && o.lens.policy.Shows(eye, id, name) {
+// show returns an entity with the fields that the agent may know. Those who may
+// know all of them share it.
+func (o *Observer) show(eye *Eye, id string, e *entity) *sight {
+	shows := func(name string, m signal.Value) bool {
+		return discloses(eye, id, name, m) && o.lens.policy.Shows(eye, id, name)
+	}
+	at, placed := eye.Position(id)
+	whole := !placed || !o.lens.config.HidePositions && o.lens.policy.Shows(eye, id, "position")
+	positioned := placed && whole
+	for name, m := range e.object.Members() {
+		if whole = whole && shows(name, m); !whole {
+			break
+		}
+	}
+	if whole {
+		return eye.s.whole(id, e)
+	}
+	shown := make(object, 0, e.object.Len()+1)
+	for name, m := range e.object.Members() {
+		if shows(name, m) {
 			shown = append(shown, member{name, m})
 		}
 	}
-	if at, ok := eye.Position(id); ok && !o.lens.config.HidePositions && o.lens.policy.Shows(eye, id, "position") {
+	if positioned {
 		shown.set("position", at.Value())
 	}
-	slices.SortFunc(shown, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	return shown.value()
+	return newSight(id, shown.sorted(), e.revision)
 }
 
 // forget drops what was unseen longest until the rest has room.
@@ -526,7 +525,7 @@ func (o *Observer) sum() string {
 		if i > 0 {
 			h.Write([]byte{','})
 		}
-		h.Write(s.json)
+		s.sum(h)
 	}
 	h.Write([]byte(`},"visible_relationships":{`))
 	for i, t := range o.ties {

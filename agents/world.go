@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/rtree"
+	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -52,17 +50,16 @@ type state struct {
 	in        map[string]map[string]int // who relates to an id, by how many relations
 	teams     map[string]map[string]struct{}
 	unplaced  map[string]struct{} // entities without a position
-	metadata  signal.Value        // without the three members below
-	seq       uint64              // of the last effect
-	time      float64
-	kind      string
-	writes    uint64 // counts revisions; no part of the state
+	metadata  signal.Value        // without the three members of the last effect
+	head
 }
 
-// entity is one entity's object. An entity is never changed but replaced.
+// entity is one entity's object. An entity is never changed but replaced, when it
+// moves too.
 type entity struct {
 	object   signal.Value
 	revision uint64 // differs from write to write, and from move to move
+	shown    atomic.Pointer[sight]
 }
 
 // NewWorld returns an empty world with the given handlers. Two for one kind,
@@ -333,14 +330,14 @@ func (r Reader) Value() signal.Value {
 	for id, e := range r.Entities() {
 		entities = append(entities, member{id, e})
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.s.out)) {
+	for _, id := range sortedKeys(r.s.out) {
 		list := make([]signal.Value, 0, len(r.s.out[id]))
 		for _, relation := range r.s.out[id] {
 			list = append(list, relation.Value())
 		}
 		relations = append(relations, member{id, arrayValue(list)})
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.s.places.at)) {
+	for _, id := range sortedKeys(r.s.places.at) {
 		index = append(index, member{id, r.s.places.at[id].Value()})
 	}
 	return object{
@@ -394,7 +391,7 @@ func (r Reader) Len() int { return len(r.s.entities) }
 // Entities goes over all entities in the order of ids.
 func (r Reader) Entities() iter.Seq2[string, signal.Value] {
 	return func(yield func(string, signal.Value) bool) {
-		for _, id := range slices.Sorted(maps.Keys(r.s.entities)) {
+		for _, id := range sortedKeys(r.s.entities) {
 			if !yield(id, r.s.entities[id].object) {
 				return
 			}
@@ -430,26 +427,6 @@ func teamOf(object signal.Value) string {
 	return ""
 }
 
-// Clone returns a world in the same state, which goes its own way from then on.
-func (w *World) Clone() *World {
-	s := *w.s
-	s.entities = maps.Clone(s.entities)
-	s.teams, s.in = maps.Clone(s.teams), maps.Clone(s.in)
-	for team, ids := range s.teams {
-		s.teams[team] = maps.Clone(ids)
-	}
-	for id, from := range s.in {
-		s.in[id] = maps.Clone(from)
-	}
-	s.out = maps.Clone(s.out) // the lists are never written to
-	s.unplaced = maps.Clone(s.unplaced)
-	s.places = &places{tree: rtree.RTreeG[string]{}, at: maps.Clone(s.places.at)}
-	for id, at := range s.places.at {
-		s.places.tree.Insert([2]float64{at.X, at.Y}, [2]float64{at.X, at.Y}, id)
-	}
-	return &World{Reader{&s}, w.handlers}
-}
-
 // put writes an entity's object. The world keeps both.
 func (s *state) put(id string, object signal.Value) {
 	if old, ok := s.entities[id]; ok {
@@ -458,13 +435,18 @@ func (s *state) put(id string, object signal.Value) {
 		s.unplaced[id] = struct{}{}
 	}
 	s.writes++
-	s.entities[id] = &entity{object, s.writes}
-	if team := teamOf(object); team != "" {
-		if s.teams[team] == nil {
-			s.teams[team] = map[string]struct{}{}
-		}
-		s.teams[team][id] = struct{}{}
+	s.entities[id] = &entity{object: object, revision: s.writes}
+	s.enter(teamOf(object), id)
+}
+
+func (s *state) enter(team, id string) {
+	if team == "" {
+		return
 	}
+	if s.teams[team] == nil {
+		s.teams[team] = map[string]struct{}{}
+	}
+	s.teams[team][id] = struct{}{}
 }
 
 func (s *state) leave(team, id string) {
@@ -480,6 +462,11 @@ func (s *state) drop(id string) {
 		delete(s.entities, id)
 		delete(s.unplaced, id)
 	}
+}
+
+func (s *state) position(id string) Position {
+	at, ok := s.places.at[id]
+	return Position{at, ok}
 }
 
 func (s *state) place(id string, at Point) {
@@ -500,7 +487,7 @@ func (s *state) unplace(id string) {
 func (s *state) revise(id string) {
 	if e, ok := s.entities[id]; ok {
 		s.writes++
-		s.entities[id] = &entity{e.object, s.writes}
+		s.entities[id] = &entity{object: e.object, revision: s.writes}
 	}
 }
 

@@ -1,0 +1,103 @@
+package agents_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/agents"
+)
+
+// checkState takes the state up again and compares what is due.
+func (r *run) checkState() {
+	r.t.Helper()
+	c, err := agents.RestoreCore(r.core.AppendState(nil), options)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at1, ok1 := r.core.Next()
+	at2, ok2 := c.Next()
+	if at1 != at2 || ok1 != ok2 {
+		r.t.Fatalf("next is %v %v, taken up again %v %v", at1, ok1, at2, ok2)
+	}
+}
+
+// TestNewsIsBounded shows that news on its way has a bound in number and in
+// bytes, beyond which it conflicts with whatever somebody goes by, and that it is
+// gone when it has arrived though nothing touches the agent.
+func TestNewsIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		effect agents.Draft
+		many   int
+	}{
+		{"number", agents.Draft{Kind: "Ping", SourceID: "b"}, agents.MaxArrivals + 50},
+		{"bytes", agents.Draft{Kind: "Ping", SourceID: "b", Payload: parse(t, fmt.Sprintf(`{"conflict_class":["%s"]}`, strings.Repeat("x", 1000)))}, 300},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRun(t)
+			r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"spatial_index":{"a":[0,0],"b":[1,0]}}`)))
+			r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"interrupt":"only_conflict","latency_model":60000,"deadline_ms":0}`)}))
+			r.issue("one", "/entities/elsewhere")
+			r.pass(time.Second)
+			most := 0
+			for i := range tt.many {
+				if _, ok := r.core.Next(); ok != (most > 0) {
+					t.Fatalf("after %d something is due: %v", i, ok)
+				}
+				r.draft(tt.effect)
+				if _, ok := r.core.Next(); ok && most == 0 {
+					most = i + 1
+					r.checkState()
+				}
+			}
+			r.checkState()
+			if most == 0 || most < tt.many/2 {
+				t.Fatalf("the bound is at %d of %d", most, tt.many)
+			}
+			size := len(r.core.AppendState(nil))
+			r.issue("two", "/entities/elsewhere") // goes by what has arrived: nothing
+			r.checkState()
+			r.pass(time.Minute)
+			if got := r.cancelled(); strings.Count(got, "1m1s") != 2 {
+				t.Errorf("cancelled\n%s", got)
+			}
+			if left := len(r.core.AppendState(nil)); left > 2000 {
+				t.Errorf("%d bytes of %d are left when all has arrived", left, size)
+			}
+		})
+	}
+}
+
+// TestNobodyWaits shows that news on its way to an agent without a generation is
+// no reason to come back, and that a token that is issued later goes by it.
+func TestNobodyWaits(t *testing.T) {
+	r := meadow(t, `{"latency_model":1000,"debounce_ms":0,"deadline_ms":0}`)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	r.pass(100 * time.Millisecond)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	if at, ok := r.core.Next(); ok {
+		t.Errorf("next is %v", at)
+	}
+	r.pass(900 * time.Millisecond)
+	if got := r.core.LatestViewSeq(r.now, "a"); got != 1 {
+		t.Errorf("%d has reached a, want 1", got)
+	}
+	r.issue("one")
+	if at, ok := r.core.Next(); !ok || at != 1100*time.Millisecond {
+		t.Errorf("next is %v %v", at, ok)
+	}
+	r.pass(100 * time.Millisecond)
+	if got, want := r.cancelled(), "1.1s one stale_due_to_seq_gap_1_threshold_0\n"; got != want {
+		t.Errorf("cancelled %q, want %q", got, want)
+	}
+	if len(r.log) == 0 || r.log[len(r.log)-1].record.Word != "" {
+		t.Error("no mark of the time")
+	}
+	ahead := r.ahead()
+	if !bytes.Equal(ahead.AppendState(nil), r.core.AppendState(nil)) {
+		t.Error("another state")
+	}
+}
