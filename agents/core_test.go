@@ -266,13 +266,11 @@ func TestCore(t *testing.T) {
 			case 5:
 				intents := []agents.Intent{drawIntent(t, r.core), drawIntent(t, r.core)}
 				d := r.core.DecideBatch(r.now, intents)
-				if len(d.Records) > 0 {
-					for i, o := range d.Outcomes {
-						if !o.OK() {
-							t.Fatalf("intent %d of a batch that is kept: %v", i, o.Err())
-						}
-						r.judge(intents[i], o)
+				for i, o := range d.Outcomes {
+					if o.OK() && !d.Outcomes[1-i].OK() && o.Status != agents.Duplicate {
+						t.Fatalf("of a batch only intent %d is accepted", i)
 					}
+					r.judge(intents[i], o)
 				}
 				records = d.Records
 			case 6:
@@ -541,10 +539,13 @@ func TestBatch(t *testing.T) {
 	wantCode(t, d.Outcomes[1], agents.Invalid)
 	wantCode(t, d.Outcomes[2], agents.BatchAborted)
 	r.keep(d.Records)
-	if !bytes.Equal(before, r.core.AppendState(nil)) {
-		t.Error("a refused batch left something")
+	if r.effects != 0 || bytes.Equal(before, r.core.AppendState(nil)) {
+		t.Errorf("a refused batch has %d effects, and left no use of the refused one's quota", r.effects)
 	}
-	d = r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), speak("b", "r2", 0)})
+	if o := r.submit(speak("b", "r2", 0)); o.Status != agents.Duplicate || !errors.Is(o.Err(), agents.Invalid) {
+		t.Errorf("what was refused for good in a batch is answered %v", o)
+	}
+	d = r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), speak("b", "r3", 0)})
 	r.keep(d.Records)
 	if r.effects != 2 || len(d.Records) != 3 || d.Records[0].Word != agents.WordQuantum {
 		t.Errorf("%d effects, records %v", r.effects, d.Records)
