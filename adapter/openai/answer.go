@@ -128,9 +128,7 @@ func toldIn(data []byte) *told {
 	var m struct {
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(data, &m) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(data, &m) // what is no object has none
 	return toldOf(m.Error)
 }
 

@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -46,7 +47,7 @@ func (s *events) next() (event, error) {
 	s.data, s.name = s.data[:0], ""
 	for {
 		err := s.read()
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return event{}, err
 		}
 		if len(s.line) > 0 {

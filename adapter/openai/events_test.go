@@ -29,7 +29,7 @@ func TestEvents(t *testing.T) {
 		{"nothing", "", nil},
 	} {
 		got, err := openai.ReadEvents(strings.NewReader(tc.stream))
-		if diff := cmp.Diff(tc.want, got); err != io.EOF || diff != "" {
+		if diff := cmp.Diff(tc.want, got); !errors.Is(err, io.EOF) || diff != "" {
 			t.Errorf("%s: error %v, events (-want +got):\n%s", tc.name, err, diff)
 		}
 	}
@@ -80,7 +80,7 @@ func model(stream string) (all []openai.Event) {
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "":
-			if text := strings.Join(data, "\n"); strings.Trim(text, " \t\n\v\f\r\u0085\u00a0") != "" {
+			if text := strings.Join(data, "\n"); strings.TrimSpace(text) != "" {
 				all = append(all, openai.Event{Name: name, Data: text})
 			}
 			data, name = nil, ""
@@ -104,14 +104,14 @@ func FuzzEvents(f *testing.F) {
 		if len(stream) > 64<<10 && errors.Is(err, openai.ErrLimit) {
 			return
 		}
-		if err != io.EOF {
+		if !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(model(stream), got); diff != "" {
 			t.Errorf("%q (-model +got):\n%s", stream, diff)
 		}
 		bytewise, err := openai.ReadEvents(iotest.OneByteReader(strings.NewReader(stream)))
-		if err != io.EOF || !slices.Equal(got, bytewise) {
+		if !errors.Is(err, io.EOF) || !slices.Equal(got, bytewise) {
 			t.Errorf("%q: in bytes %v, %v; at once %v", stream, bytewise, err, got)
 		}
 	})

@@ -27,14 +27,13 @@ func noKey(t *testing.T, err error) {
 				t.Errorf("the key is in %s", text)
 			}
 		}
-		switch err := err.(type) {
-		case interface{ Unwrap() error }:
-			check(err.Unwrap())
-		case interface{ Unwrap() []error }:
-			for _, err := range err.Unwrap() {
-				check(err)
+		if e, ok := errors.AsType[*openai.Error](err); ok {
+			for _, wrapped := range e.Unwrap() {
+				check(wrapped)
 			}
+			return
 		}
+		check(errors.Unwrap(err))
 	}
 	check(err)
 }
@@ -60,7 +59,7 @@ func TestKeyIsNotPrinted(t *testing.T) {
 			}
 		}
 	}
-	if text, err := json.Marshal(key); err != nil || string(text) != "{}" {
+	if text, err := json.Marshal(struct{ Key any }{key}); err != nil || string(text) != `{"Key":{}}` {
 		t.Errorf("JSON %s, %v", text, err)
 	}
 	if got := fmt.Sprint(key, " ", openai.NewKey("")); got != "[redacted] no key" {
@@ -74,22 +73,24 @@ func TestKeyIsRedacted(t *testing.T) {
 	quoted, _ := json.Marshal(map[string]any{"error": map[string]any{"message": "bad key " + secret, "code": 401}})
 	for name, handle := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"a refusal": func(w http.ResponseWriter, r *http.Request) {
-			http.Error(w, "bad: "+r.Header.Get("Authorization"), 401)
+			http.Error(w, "bad: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
 		},
-		"its JSON": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(quoted), 403) },
+		"its JSON": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(quoted), http.StatusForbidden) },
 		"other JSON": func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, strings.ReplaceAll(secret, "/", `\/`), 403)
+			http.Error(w, strings.ReplaceAll(secret, "/", `\/`), http.StatusForbidden)
 		},
-		"a query":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "?key="+url.QueryEscape(secret), 404) },
+		"a query": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "?key="+url.QueryEscape(secret), http.StatusNotFound)
+		},
 		"the stream":   func(w http.ResponseWriter, _ *http.Request) { send(w, "data: %s\n\n", quoted) },
 		"an object":    func(w http.ResponseWriter, _ *http.Request) { send(w, "%s", quoted) },
 		"a login page": func(w http.ResponseWriter, _ *http.Request) { send(w, "<p>%s", secret) },
 		"a header": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", secret)
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 		},
 		"a redirect": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "http://"+url.PathEscape(secret)+"/", 307)
+			http.Redirect(w, r, "http://"+url.PathEscape(secret)+"/", http.StatusTemporaryRedirect)
 		},
 		"no status line": func(w http.ResponseWriter, _ *http.Request) {
 			c := hijack(w)
@@ -107,7 +108,9 @@ func TestKeyIsRedacted(t *testing.T) {
 	// The end of what is read of a long text may be a part of it.
 	for n := range 2 * len(secret) {
 		text := strings.Repeat(secret, 150) + strings.Repeat(".", n) + secret
-		p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, text, 400) })
+		p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, text, http.StatusBadRequest)
+		})
 		_, err := generate(t.Context(), p, prompt)
 		e, ok := errors.AsType[*openai.Error](err)
 		if !ok || len(e.Body) > 512 || strings.Contains(e.Body, secret[:5]) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
 )
@@ -178,14 +180,14 @@ func TestMisbehaviour(t *testing.T) {
 		{
 			name: "500 for ever",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
-				http.Error(w, "out of memory", 500)
+				http.Error(w, "out of memory", http.StatusInternalServerError)
 			},
 			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Retry, status: 500, attempts: 4, body: "out of memory", failures: 4,
 		},
 		{
 			name: "500, and the text hangs",
 			handle: func(_ *testing.T, p *peer, _ int, w http.ResponseWriter, r *http.Request) {
-				w.WriteHeader(501)
+				w.WriteHeader(http.StatusNotImplemented)
 				send(w, "out of")
 				p.fire(linger, 0)
 				hang(r)
@@ -193,22 +195,24 @@ func TestMisbehaviour(t *testing.T) {
 			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Retry, status: 501, attempts: 4, failures: 4,
 		},
 		{
-			name:   "504",
-			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(504) },
-			code:   agents.GenerationTimeout, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 504, attempts: 4, failures: 4,
+			name: "504",
+			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusGatewayTimeout)
+			},
+			code: agents.GenerationTimeout, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 504, attempts: 4, failures: 4,
 		},
 		{
 			name: "429 for long",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "3600")
-				w.WriteHeader(429)
+				w.WriteHeader(http.StatusTooManyRequests)
 			},
 			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 429, attempts: 1, failures: 1,
 		},
 		{
 			name: "401",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
-				http.Error(w, `{"error": {"message": "who are you?"}}`, 401)
+				http.Error(w, `{"error": {"message": "who are you?"}}`, http.StatusUnauthorized)
 			},
 			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 401, attempts: 1, body: "who are you?",
 		},
@@ -349,7 +353,7 @@ func TestMisbehaviour(t *testing.T) {
 				t.Errorf("%v\ncode %s, recovery %s, status %d, attempts %d; want %s, %s, %d, %d",
 					err, e.Code, e.Recovery, e.Status, e.Attempts, tc.code, tc.recovery, tc.status, tc.attempts)
 			}
-			if e.Err != tc.err || !strings.Contains(e.Reason, tc.reason) || !strings.Contains(e.Body, tc.body) {
+			if !errors.Is(e.Err, tc.err) || !strings.Contains(e.Reason, tc.reason) || !strings.Contains(e.Body, tc.body) {
 				t.Errorf("err %v, reason %q, body %q; want %v, %q, %q", e.Err, e.Reason, e.Body, tc.err, tc.reason, tc.body)
 			}
 			noKey(t, err)
@@ -437,6 +441,43 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A server that takes the connection and never shakes hands is given up at
+// once. That net/http goes on with the connection, Close ends.
+func TestNoHandshake(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	clk := newClock()
+	client, err := openai.New(openai.Config{
+		BaseURL: "https://" + l.Addr().String(), Model: "m", APIKey: openai.NewKey(secret),
+		FirstByte: firstByte, Idle: idle, Timeout: firstByte, Now: clk.Now, AfterFunc: clk.AfterFunc,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = conn.Read(make([]byte, 1)) // it has begun
+		cancel()
+		_, _ = io.Copy(io.Discard, conn) // until the client goes
+		_ = conn.Close()
+	}()
+	if _, err := generate(ctx, client, prompt); !errors.Is(err, agents.Cancelled) {
+		t.Errorf("error %v", err)
+	}
+	client.Close()
+	goleak.VerifyNone(t, running)
+}
+
 // Tokens that were read ahead are not yielded behind the end of the context,
 // and one that has ended asks nothing.
 func TestCancelBetweenTokens(t *testing.T) {
@@ -444,6 +485,7 @@ func TestCancelBetweenTokens(t *testing.T) {
 		send(w, "%s", delta("a")+delta("b")+delta("c")+end)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var tokens []string
 	var last error
 	for token, err := range p.Generate(ctx, prompt) {

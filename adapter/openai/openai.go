@@ -217,7 +217,9 @@ func ownTransport() *http.Transport {
 }
 
 // Close closes the connections that wait to be used again, if the transport is
-// the client's own. Generations that go on are ended by their contexts.
+// the client's own, and those that are being made for nobody: when a request is
+// given up before it has one, net/http goes on with it for the next, up to 30 s.
+// Generations that go on are ended by their contexts.
 func (c *Client) Close() {
 	if c.own != nil {
 		c.own.CloseIdleConnections()
