@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/sajou-dev/sajou-go/adapter/openai"
+	"github.com/sajou-dev/sajou-go/agents"
 )
 
 // noKey checks that a key is nowhere in an error, nor in what it wraps.
@@ -106,15 +108,42 @@ func TestKeyIsRedacted(t *testing.T) {
 		noKey(t, err)
 	}
 	// The end of what is read of a long text may be a part of it.
-	for n := range 2 * len(secret) {
-		text := strings.Repeat(secret, 150) + strings.Repeat(".", n) + secret
-		p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
+	long := strings.Repeat("0123456789abcdef/", 20)
+	for n := range 2 * len(long) {
+		text := strings.Repeat(".", n) + strings.Repeat(long, 20)
+		p := serve(t, func(c *openai.Config) { c.APIKey = openai.NewKey(long) }, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, text, http.StatusBadRequest)
 		})
 		_, err := generate(t.Context(), p, prompt)
 		e, ok := errors.AsType[*openai.Error](err)
-		if !ok || len(e.Body) > 512 || strings.Contains(e.Body, secret[:5]) {
-			t.Errorf("error %v", err)
+		if !ok || len(e.Body) > 512 || strings.Contains(e.Body, long[:5]) {
+			t.Fatalf("error %v", err)
 		}
 	}
+}
+
+// Where a question goes is in no error either: there are servers that want a
+// key in the query.
+func TestURLIsNotPrinted(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil { // nobody is there now
+		t.Fatal(err)
+	}
+	clk := newClock()
+	client, err := openai.New(openai.Config{
+		BaseURL: "http://" + l.Addr().String() + "?key=" + secret, Model: "m",
+		FirstByte: firstByte, Idle: idle, Timeout: whole, Now: clk.Now, AfterFunc: clk.AfterFunc,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_, err = generate(t.Context(), client, prompt)
+	if !errors.Is(err, openai.ErrUnreachable) || !errors.Is(err, agents.GenerationFailed) {
+		t.Errorf("error %v", err)
+	}
+	noKey(t, err)
 }

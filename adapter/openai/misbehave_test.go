@@ -204,7 +204,7 @@ func TestMisbehaviour(t *testing.T) {
 		{
 			name: "429 for long",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Retry-After", "3600")
+				w.Header().Set("Retry-After", "21")
 				w.WriteHeader(http.StatusTooManyRequests)
 			},
 			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 429, attempts: 1, failures: 1,
@@ -436,6 +436,9 @@ func TestCancel(t *testing.T) {
 			}
 			if n := p.Failures(); n != 0 || p.calls.Load() != 1 {
 				t.Errorf("the breaker counts %d failures, after %d requests", n, p.calls.Load())
+			}
+			if waits := p.waits(); len(waits) != 0 {
+				t.Errorf("waited %v for nobody", waits)
 			}
 		})
 	}

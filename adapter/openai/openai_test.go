@@ -92,6 +92,25 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// The end of a stream is read, so that the connection can be used again; while
+// the caller has a token, the server is not waited for.
+func TestEndIsRead(t *testing.T) {
+	p := serve(t, nil, func(p *peer, n int, w http.ResponseWriter, _ *http.Request) {
+		send(w, "%s", delta("a")+delta("b")+end)
+		p.until(linger, 2*n) // behind finish_reason and behind [DONE]
+	})
+	for range 3 {
+		for token, err := range p.Generate(t.Context(), prompt) {
+			if n := p.running(); n != 0 || err != nil {
+				t.Errorf("token %q, error %v: %d timers run", token, err, n)
+			}
+		}
+	}
+	if n := p.conns.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
 // What is asked is what the package comment says.
 func TestRequest(t *testing.T) {
 	zero, warm, seed, other := 0.0, 0.5, int64(7), int64(8)
