@@ -48,7 +48,7 @@ func (b *Breaker) State() BreakerState {
 func (b *Breaker) Failures() int { return b.failures }
 
 // Allow says whether a call may be made now. If so, its end must be reported
-// with Done.
+// with Done or Abandon.
 func (b *Breaker) Allow(now time.Duration) bool {
 	if b.State() == BreakerClosed {
 		return true
@@ -97,5 +97,13 @@ func (b *Breaker) Done(now time.Duration, ok bool) {
 	}
 	if half || b.failures >= most {
 		b.state = BreakerIsOpen
+	}
+}
+
+// Abandon reports that a call that Allow let through ended without showing
+// anything, because whoever made it gave up. Another may be made in its place.
+func (b *Breaker) Abandon() {
+	if b.state == BreakerHalfOpen && b.running > 0 {
+		b.running--
 	}
 }

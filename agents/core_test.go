@@ -720,6 +720,28 @@ func TestBreakerForgets(t *testing.T) {
 	}
 }
 
+// TestBreakerAbandon shows that a call that was given up says nothing, and that
+// a probe that was makes place for another.
+func TestBreakerAbandon(t *testing.T) {
+	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 1, Recovery: time.Second, Probes: 1}}
+	b.Allow(0)
+	b.Abandon()
+	if b.State() != agents.BreakerClosed || b.Failures() != 0 {
+		t.Errorf("%s, %d failures", b.State(), b.Failures())
+	}
+	b.Allow(0)
+	b.Done(0, false)
+	for range 3 {
+		if !b.Allow(2*time.Second) || b.Allow(2*time.Second) {
+			t.Fatal("not one probe at a time")
+		}
+		b.Abandon()
+		if b.State() != agents.BreakerHalfOpen || b.Failures() != 1 {
+			t.Errorf("%s, %d failures", b.State(), b.Failures())
+		}
+	}
+}
+
 // FuzzRestoreCore shows that no bytes hurt, and that what is taken is written
 // again as it was.
 func FuzzRestoreCore(f *testing.F) {

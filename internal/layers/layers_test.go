@@ -58,6 +58,7 @@ var layers = []layer{
 	{"replay", timeless, []string{"signal", "choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay"}},
 	{".", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"adapter/openai", effects, []string{"agents", "."}},
 	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},
 	{"internal/bench", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
