@@ -61,7 +61,7 @@ var layers = []layer{
 	{"adapter/openai", effects, []string{"agents", "."}},
 	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},
-	{"internal/bench", effects, []string{"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
+	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
 	{"internal/layers", effects, nil},
 	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// agents measures the world that agents share: what each of them waits for at
+// the document's pace, how much one world takes, and what an effect costs in worlds
+// of more and more agents.
+func (b *bench) agents() error {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"agents at their pace", b.pace}, {"agents as fast as they can", b.throughput}, {"agents in larger worlds", b.worlds}} {
+		fmt.Fprintln(b.notes, part.name)
+		if err := part.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The agents of these worlds stand in rows of ten, each row out of sight of the
+// next: what one of them does ten see.
+const (
+	rowLength  = 10
+	paceAgents = 100
+	pacePeriod = 10 * time.Millisecond // from one intent of an agent to its next
+	worldRules = `{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,"staleness_threshold":1000000000,"max_queue_depth":100000}`
+	agentRules = `{"distance_limit":20}`
+)
+
+var spoken = jsonValue(`{"text":"I see a door, and it is locked."}`)
+
+func agentID(i int) string { return fmt.Sprintf("agent-%05d", i) }
+
+func jsonValue(json string) signal.Value {
+	v, err := signal.ParseValue([]byte(json))
+	if err != nil {
+		panic(err) // the texts are ours
+	}
+	return v
+}
+
+// people makes a world of n agents in a fresh store on the disk.
+func (b *bench) people(n int) (*sajou.Engine, *sajou.Agents, []*sajou.Agent, error) {
+	eng, err := sajou.Open(b.path("world-", b.fresh()), sajou.Config{})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ses, err := eng.Session(b.ctx, "bench")
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, eng.Close())
+	}
+	world := ses.Agents()
+	if err := world.Configure(b.ctx, jsonValue(worldRules)); err != nil {
+		return nil, nil, nil, errors.Join(err, eng.Close())
+	}
+	list := make([]*sajou.Agent, n)
+	err = spread(64, n, func(i int) error {
+		payload := fmt.Sprintf(`{"entity_id":%q,"entity_data":{"type":"agent"},"position":[%d,%d]}`, agentID(i), i/rowLength*100, i%rowLength)
+		_, err := world.Broadcast(b.ctx, agents.Draft{Kind: agents.KindEntityCreated, SourceID: "world", Payload: jsonValue(payload)})
+		if err == nil {
+			list[i], err = world.Register(b.ctx, agentID(i), jsonValue(agentRules))
+		}
+		return err
+	})
+	if err == nil {
+		err = world.Settle(b.ctx)
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, eng.Close())
+	}
+	return eng, world, list, nil
+}
+
+// watch has every agent read what it is told, until the engine closes.
+func watch(list []*sajou.Agent, told func(o sajou.Observation)) *sync.WaitGroup {
+	var readers sync.WaitGroup
+	for _, g := range list {
+		readers.Go(func() {
+			for o, err := range g.Observations(context.Background()) {
+				if err != nil {
+					return // closed
+				}
+				told(o)
+			}
+		})
+	}
+	return &readers
+}
+
+func speak(reqID string) agents.Intent {
+	return agents.Intent{Kind: agents.KindSpeak, Payload: spoken, ReqID: reqID}
+}
+
+// pace has a hundred agents ask for something a hundred times a second each,
+// and each read what it is told. It measures from the call of Submit, once until
+// it returns the durable outcome, and once until each of ten observers has its delta.
+func (b *bench) pace() error {
+	alone, err := b.lonelySync()
+	if err != nil {
+		return err
+	}
+	eng, world, list, err := b.people(paceAgents)
+	if err != nil {
+		return err
+	}
+	total := paceAgents * b.scale.paced
+	type seen struct {
+		seq uint64
+		at  time.Time
+	}
+	var mu sync.Mutex
+	began := map[uint64]time.Time{} // by global_seq
+	var all []seen
+	readers := watch(list, func(o sajou.Observation) {
+		at := time.Now()
+		mu.Lock()
+		all = append(all, seen{o.ViewSeq, at})
+		mu.Unlock()
+	})
+	durable := make([]float64, total)
+	start := time.Now()
+	err = spread(paceAgents, paceAgents, func(i int) error {
+		for k := range b.scale.paced {
+			due := start.Add(time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents)
+			time.Sleep(time.Until(due))
+			from := time.Now()
+			o, err := list[i].Submit(b.ctx, speak(fmt.Sprint(k)))
+			if err != nil {
+				return err
+			}
+			durable[i*b.scale.paced+k] = milliseconds(time.Since(from))
+			mu.Lock()
+			began[o.GlobalSeq] = from
+			mu.Unlock()
+		}
+		return nil
+	})
+	lasted := time.Since(start)
+	if err == nil {
+		err = world.Settle(b.ctx)
+	}
+	err = errors.Join(err, eng.Close())
+	readers.Wait()
+	if err != nil {
+		return err
+	}
+	var delivered []float64
+	for _, s := range all {
+		if from, ok := began[s.seq]; ok { // else of how the world began
+			delivered = append(delivered, milliseconds(s.at.Sub(from)))
+		}
+	}
+	if len(delivered) < total*rowLength*9/10 {
+		return fmt.Errorf("%d observations of %d intents", len(delivered), total)
+	}
+	rate, pace, most := float64(total)/lasted.Seconds(), float64(paceAgents)*float64(time.Second/pacePeriod), 5.0
+	kept := 0.99 * pace
+	b.results = append(b.results,
+		result{Name: "100 agents, 100 intents/s each: rate", Value: rate, Unit: "intents/s", Goal: &kept, onUnit: true}.judge(),
+		result{Name: "  a lone sync of raw Pebble, p99", Value: percentile(alone, 0.99), Unit: "ms"})
+	for _, row := range []struct {
+		name  string
+		times []float64
+	}{{"intent to durable outcome", durable}, {"intent to observation", delivered}} {
+		beyond := percentile(row.times, 0.99) - percentile(alone, 0.99)
+		b.results = append(b.results,
+			result{Name: "  " + row.name + ", p50", Value: percentile(row.times, 0.5), Unit: "ms"},
+			result{Name: "  " + row.name + ", p99", Value: percentile(row.times, 0.99), Unit: "ms", Goal: ptr(20.0), lower: true, onUnit: true}.judge(),
+			result{Name: "  " + row.name + ", p99 beyond a sync", Value: beyond, Unit: "ms", Goal: &most, lower: true, onUnit: true}.judge())
+	}
+	return nil
+}
+
+func ptr(f float64) *float64 { return &f }
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// percentile sorts times and returns that of them.
+func percentile(times []float64, p float64) float64 {
+	slices.Sort(times)
+	return times[min(int(float64(len(times))*p), len(times)-1)]
+}
+
+// lonelySync returns what single writes of raw Pebble with a sync take.
+func (b *bench) lonelySync() ([]float64, error) {
+	raw, err := openRaw(b.path("raw-sync-", b.fresh()))
+	if err != nil {
+		return nil, err
+	}
+	body := make([]byte, 300)
+	times := make([]float64, b.scale.appends)
+	for i := range times {
+		from := time.Now()
+		if err := raw.put(uint64(i), [][]byte{body}); err != nil {
+			return nil, errors.Join(err, raw.close())
+		}
+		times[i] = milliseconds(time.Since(from))
+	}
+	return times, raw.close()
+}
+
+// throughput measures how many intents one world of a hundred agents takes
+// when all ask at once, each its next when it has the outcome of its last, and when
+// they come in atomic batches of a hundred. All are told what they see.
+func (b *bench) throughput() error {
+	goal := 10_000.0
+	for _, c := range []struct {
+		name string
+		run  func(world *sajou.Agents, list []*sajou.Agent) error
+	}{
+		{"100 agents at once, each waiting for its outcome", func(_ *sajou.Agents, list []*sajou.Agent) error {
+			var next atomic.Int64
+			return spread(len(list), len(list), func(i int) error {
+				for n := next.Add(1); n <= int64(b.scale.intents); n = next.Add(1) {
+					if _, err := list[i].Submit(b.ctx, speak(fmt.Sprint(n))); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}},
+		{"100 agents, in batches of 100", func(world *sajou.Agents, list []*sajou.Agent) error {
+			for n := 0; n < b.scale.intents; n += len(list) {
+				batch := make([]agents.Intent, len(list))
+				for i := range batch {
+					batch[i] = speak(fmt.Sprint(n))
+					batch[i].AgentID = agentID(i)
+				}
+				if _, err := world.SubmitBatch(b.ctx, batch); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+	} {
+		var rates series
+		for range b.scale.rounds {
+			eng, world, list, err := b.people(paceAgents)
+			if err != nil {
+				return err
+			}
+			var told atomic.Int64
+			readers := watch(list, func(sajou.Observation) { told.Add(1) })
+			rate, err := timed(b.scale.intents, func() error {
+				err := c.run(world, list)
+				return errors.Join(err, world.Settle(b.ctx))
+			})
+			err = errors.Join(err, eng.Close())
+			readers.Wait()
+			if err != nil {
+				return err
+			}
+			rates = append(rates, rate)
+		}
+		b.results = append(b.results, result{
+			Name: c.name, Value: rates.best(), Unit: "intents/s", spread: rates.spread(), Goal: &goal, onUnit: true,
+		}.judge())
+	}
+	return nil
+}
+
+// worlds measures effects in worlds of more and more agents, ten of whom see
+// each: what an effect costs should follow these and not the world. They come in quanta
+// of a hundred, so that the disk does not count.
+func (b *bench) worlds() error {
+	for _, n := range b.scale.worlds {
+		eng, world, _, err := b.people(n)
+		if err != nil {
+			return err
+		}
+		var rates series
+		req := 0
+		for range b.scale.rounds {
+			rate, err := timed(b.scale.intents/4, func() error {
+				for done := 0; done < b.scale.intents/4; done += 100 {
+					subs := make([]agents.Submission, 100)
+					for i := range subs {
+						in := speak(fmt.Sprint(req))
+						in.AgentID = agentID(req * 7919 % n)
+						subs[i].Intent = &in
+						req++
+					}
+					outcomes, err := world.Quantum(b.ctx, subs...)
+					if err != nil {
+						return err
+					}
+					for _, o := range outcomes {
+						if !o.OK() {
+							return o.Err()
+						}
+					}
+				}
+				return world.Settle(b.ctx)
+			})
+			if err != nil {
+				return errors.Join(err, eng.Close())
+			}
+			rates = append(rates, rate)
+		}
+		if err := eng.Close(); err != nil {
+			return err
+		}
+		b.results = append(b.results, result{
+			Name: fmt.Sprintf("effects seen by 10 of %d agents", n), Value: rates.best(), Unit: "effects/s", spread: rates.spread(),
+		})
+	}
+	return nil
+}
