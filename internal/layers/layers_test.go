@@ -57,8 +57,10 @@ var layers = []layer{
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"signal", "choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay"}},
-	{".", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
+	{".", effects, []string{"signal", "choreography", "agents", "internal/redact", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"adapter/openai", effects, []string{"agents", "."}},
+	{"adapter/prometheus", effects, []string{"agents", "."}},
 	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},
 	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
