@@ -51,8 +51,10 @@ type asked []*call
 // call is a submission and who waits for its outcome.
 type call struct {
 	sub     agents.Submission
+	began   time.Time
 	outcome agents.Outcome
 	ticket  *eventlog.Ticket // what records it; nil if nothing does
+	took    IntentTiming     // but for the total, and the wait for the disk
 	err     error
 	done    chan struct{} // closed when all of that is known
 }
@@ -138,9 +140,15 @@ func newAgents(s *Session) *Agents {
 	a.world.tell = a.outbox.put
 	s.mu.Unlock()
 	s.engine.employ(a)
+	metrics := s.engine.cfg.Metrics
+	metrics.Opened(s.Name())
 	// The clock, and whatever is due already.
 	_ = a.turn(func(t *turn) error {
 		a.clock.reach(t.session.next.at)
+		for id := range t.core.Agents() {
+			metrics.Joined(s.Name(), id)
+		}
+		metrics.Reached(s.Name(), t.core.Seq())
 		return nil
 	})
 	return a
@@ -311,7 +319,7 @@ func (a *Agents) ring() {
 	})
 	if err != nil && !errors.Is(err, eventlog.ErrClosed) {
 		a.session.engine.cfg.Logger.Error("the agents' time stands still",
-			slog.String("world_id", a.session.Name()), slog.Any("err", err))
+			slog.String(WorldIDKey, a.session.Name()), slog.Any("err", err))
 	}
 }
 
@@ -400,6 +408,7 @@ func (a *Agents) close() {
 	a.disarm()
 	a.session.mu.Unlock()
 	a.running.close()
+	a.session.engine.cfg.Metrics.Closed(a.session.Name())
 }
 
 // View returns what an agent has been shown up to now, news on its way included.

@@ -3,6 +3,7 @@ package sajou
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -181,6 +182,10 @@ func (r *generations) close() {
 
 // interrupt stops the generations that an entry cancels.
 func (a *Agents) interrupt(seq eventlog.Seq, c agents.Cancellation) {
+	cfg := &a.session.engine.cfg
+	cfg.Metrics.Cancelled(a.session.Name(), c.Agent, CancelKindOf(c.Reason))
+	cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, "generation cancelled", slog.String(WorldIDKey, a.session.Name()),
+		slog.String(AgentIDKey, c.Agent), slog.String(ReqIDKey, c.ReqID), slog.String("reason", c.Reason))
 	for _, g := range a.running.end(c.Agent, c.ReqID, seq) {
 		g.cancel(&Interrupted{c})
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -42,7 +44,7 @@ func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcom
 		}
 		s.Intent = &in
 	}
-	c := &call{sub: s, done: make(chan struct{})}
+	c := &call{sub: s, began: a.session.engine.cfg.Now(), done: make(chan struct{})}
 	a.inbox.put(c)
 	err := a.turn(func(t *turn) error {
 		t.admit()
@@ -80,7 +82,32 @@ func (a *Agents) await(ctx context.Context, c *call) (agents.Outcome, error) {
 			return agents.Outcome{}, err
 		}
 	}
+	if in := c.sub.Intent; in != nil {
+		took := c.took
+		took.Total = max(a.session.engine.cfg.Now().Sub(c.began), 0)
+		if c.ticket != nil {
+			took.Sync = max(took.Total-took.Wait-took.Decide-took.Apply, 0)
+		}
+		a.report(ctx, in, c.outcome, took)
+	}
 	return c.outcome, c.outcome.Err()
+}
+
+// report tells metrics and log of an intent's outcome.
+func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome, took IntentTiming) {
+	cfg, world := &a.session.engine.cfg, a.session.Name()
+	var code agents.Code
+	if o.Rejection != nil {
+		code = o.Rejection.Code
+	}
+	cfg.Metrics.Intent(world, in.AgentID, o.Status, code, took)
+	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "intent", slog.String(WorldIDKey, world),
+		slog.String(AgentIDKey, in.AgentID), slog.String(ReqIDKey, in.ReqID), slog.String("kind", in.Kind),
+		slog.Uint64(GlobalSeqKey, o.GlobalSeq), slog.String("status", o.Status.String()), slog.String("code", string(code)),
+		Latency(took.Total))
 }
 
 // withdraw takes back a call that waits for a tick.
@@ -118,7 +145,9 @@ func (a *Agents) withdraw(ctx context.Context, c *call) (agents.Outcome, error) 
 
 // admit puts what has come in line, or answers it at once.
 func (t *turn) admit() {
+	began := t.session.engine.cfg.Now()
 	for _, c := range t.inbox.take() {
+		c.took.Wait = max(began.Sub(c.began), 0)
 		o := t.intake.Offer(t.core, t.now, c.sub)
 		if o.Shed != nil {
 			t.answer(o.Shed.Ticket, agents.Outcome{Rejection: o.Refusal}, nil, nil)
@@ -128,6 +157,14 @@ func (t *turn) admit() {
 			continue
 		}
 		t.waiting[o.Ticket] = append(t.waiting[o.Ticket], c)
+		t.count(c.sub.Intent)
+	}
+}
+
+// count tells how many of an agent's intents wait, where they wait for ticks.
+func (t *turn) count(in *agents.Intent) {
+	if in != nil && t.core.Config().Authority == agents.TimeSim {
+		t.session.engine.cfg.Metrics.IntentsWaiting(t.session.Name(), in.AgentID, t.intake.Waiting(in.AgentID))
 	}
 }
 
@@ -137,8 +174,16 @@ func (t *turn) drain() {
 	for t.intake.Len() > 0 {
 		// Who waits is decided in portions, so that agents take turns.
 		for _, next := range t.intake.Take(t.core, t.core.Config().MaxQuantum, math.Inf(1)) {
+			began := t.session.engine.cfg.Now()
 			d := t.core.Decide(t.now, agents.Quantum{}, []agents.Submission{next.Submission})
+			decided := t.session.engine.cfg.Now()
 			ticket, err := t.keep(d.Records)
+			for _, c := range t.waiting[next.Ticket] {
+				// What was decided before it in this turn it waited for, too.
+				c.took.Wait = max(began.Sub(c.began), 0)
+				c.took.Decide = max(decided.Sub(began), 0)
+				c.took.Apply = max(t.session.engine.cfg.Now().Sub(decided), 0)
+			}
 			t.answer(next.Ticket, d.Outcomes[0], ticket, err)
 		}
 	}
@@ -161,14 +206,19 @@ func (t *turn) answer(ticket uint64, o agents.Outcome, kept *eventlog.Ticket, er
 // order: if one is refused the others are too, with [agents.BatchAborted], and
 // nothing is recorded. The error is the first rejection.
 func (a *Agents) SubmitBatch(ctx context.Context, intents []agents.Intent) ([]agents.Outcome, error) {
-	given := make([]agents.Intent, len(intents))
-	copy(given, intents)
+	given := slices.Clone(intents)
 	for i := range given {
 		if err := a.migrate(&given[i]); err != nil {
 			return nil, fmt.Errorf("intent %d of the batch: %w", i+1, err)
 		}
 	}
-	return a.decide(ctx, func(t *turn) agents.Decision { return t.core.DecideBatch(t.now, given) })
+	began := a.session.engine.cfg.Now()
+	outcomes, err := a.decide(ctx, func(t *turn) agents.Decision { return t.core.DecideBatch(t.now, given) })
+	took := IntentTiming{Total: max(a.session.engine.cfg.Now().Sub(began), 0)}
+	for i := range outcomes {
+		a.report(ctx, &given[i], outcomes[i], took)
+	}
+	return outcomes, err
 }
 
 // Quantum decides submissions that happen at once: in the order of (sim_time,
@@ -176,9 +226,27 @@ func (a *Agents) SubmitBatch(ctx context.Context, intents []agents.Intent) ([]ag
 // this call, and that is recorded. Each has an outcome of its own; the error is
 // no rejection.
 func (a *Agents) Quantum(ctx context.Context, subs ...agents.Submission) ([]agents.Outcome, error) {
+	given := slices.Clone(subs)
+	for i := range given {
+		if given[i].Intent == nil {
+			continue
+		}
+		in := *given[i].Intent
+		if err := a.migrate(&in); err != nil {
+			return nil, fmt.Errorf("submission %d of the quantum: %w", i+1, err)
+		}
+		given[i].Intent = &in
+	}
+	began := a.session.engine.cfg.Now()
 	outcomes, err := a.decide(ctx, func(t *turn) agents.Decision {
-		return t.core.Decide(t.now, agents.Quantum{By: agents.CloseFlush}, subs)
+		return t.core.Decide(t.now, agents.Quantum{By: agents.CloseFlush}, given)
 	})
+	took := IntentTiming{Total: max(a.session.engine.cfg.Now().Sub(began), 0)}
+	for i := range outcomes {
+		if in := given[i].Intent; in != nil {
+			a.report(ctx, in, outcomes[i], took)
+		}
+	}
 	return outcomes, notRejected(err)
 }
 
@@ -256,6 +324,7 @@ func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 		ticket, err := t.keep(d.Records)
 		for i := range taken {
 			t.answer(taken[i].Ticket, d.Outcomes[i], ticket, err)
+			t.count(taken[i].Intent)
 		}
 		decided = len(taken)
 		return err

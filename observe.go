@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -59,6 +60,7 @@ func (a *Agents) RegisterAs(ctx context.Context, r agents.Registration) (*Agent,
 		}
 		return nil, err
 	}
+	a.session.engine.cfg.Metrics.Joined(a.session.Name(), r.AgentID)
 	return g, nil
 }
 
@@ -117,6 +119,8 @@ func (g *Agent) Close() { g.world.audience.part(g.feed) }
 func (g *Agent) Leave(ctx context.Context) error {
 	return g.world.do(ctx, func(t *turn) ([]agents.Record, error) { return t.core.Leave(g.id) }, func(*turn) {
 		g.world.audience.gone(g.id)
+		t := g.world.session
+		t.engine.cfg.Metrics.Left(t.Name(), g.id)
 	})
 }
 
@@ -152,6 +156,7 @@ func (g *Agent) NextObservation(ctx context.Context) (Observation, error) {
 		case err != nil:
 			return Observation{}, err
 		case o != nil:
+			g.report(ctx, o)
 			return Observation{o.Delta, g.id, o.At, o.Number}, nil
 		case next.whole:
 			if err := g.catchUp(ctx); err != nil {
@@ -162,6 +167,18 @@ func (g *Agent) NextObservation(ctx context.Context) (Observation, error) {
 		if err := g.wait(ctx, next); err != nil {
 			return Observation{}, err
 		}
+	}
+}
+
+// report tells metrics and log of what the agent is told.
+func (g *Agent) report(ctx context.Context, d *agents.Delivery) {
+	cfg, world := &g.world.session.engine.cfg, g.world.session.Name()
+	after := max(g.world.clock.now()-d.At, 0)
+	cfg.Metrics.Delivered(world, g.id, after)
+	cfg.Metrics.ObservationsWaiting(world, g.id, g.feed.waiting())
+	if cfg.Logger.Enabled(ctx, slog.LevelDebug) {
+		cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "observation", slog.String(WorldIDKey, world),
+			slog.String(AgentIDKey, g.id), slog.Uint64(ViewSeqKey, d.Delta.ViewSeq), slog.Int("patches", len(d.Delta.Patches)), Latency(after))
 	}
 }
 
@@ -316,31 +333,43 @@ func (f *feed) signal() {
 	}
 }
 
-// put adds a delivery, or notes that there is no room.
-func (f *feed) put(d agents.Delivery) {
+// put adds a delivery, or notes that there is no room. It returns what waits
+// then, and how many are lost in what way.
+func (f *feed) put(d agents.Delivery) (waits, lost int, fate DeltaFate) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case d.Number <= f.passed:
-		return
+		return f.queue.Len(), 0, 0
 	case f.behind == waiting && f.queue.Len() == 0:
 		f.behind = due
 		f.signal()
-		return
+		return 0, 1, DeltaReplaced
 	case f.behind != abreast:
-		return // it will be in the whole view
+		return f.queue.Len(), 1, DeltaReplaced // it will be in the whole view
 	}
 	switch verdict, _, _ := f.queue.Put(d.At, d); verdict {
 	case agents.Queued:
 	case agents.Shed:
+		lost, fate = f.queue.Len()+1, DeltaShed
 		f.queue.Clear() // the rest is of no use without what is gone
 		f.behind = missing
 	case agents.Deferred:
+		lost, fate = 1, DeltaDeferred
 		f.behind = missing
 	case agents.Dropped:
+		lost, fate = 1, DeltaDropped
 		f.behind = waiting
 	}
 	f.signal()
+	return f.queue.Len(), lost, fate
+}
+
+// waiting returns how many deliveries wait.
+func (f *feed) waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.queue.Len()
 }
 
 // replace puts a whole view before everything, or takes it back. Until release
@@ -448,12 +477,16 @@ func (f *feed) bounds() (int, agents.Backpressure) {
 }
 
 // tell hands a delivery to the agent's readers.
-func (r *roll) tell(d agents.Delivery) {
+func (r *roll) tell(world string, d agents.Delivery, metrics Metrics) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.place(d.Agent)
 	for _, f := range p.feeds {
-		f.put(d)
+		waits, lost, fate := f.put(d)
+		if lost > 0 {
+			metrics.Undelivered(world, d.Agent, fate, lost)
+		}
+		metrics.ObservationsWaiting(world, d.Agent, waits)
 	}
 	p.recent = append(p.recent, d)
 	p.bytes += sizeOf(d.Delta)
@@ -597,6 +630,7 @@ func (b *outbox) newest() eventlog.Seq {
 
 // dispatch tells what came of entries, in their order, once they are durable.
 func (a *Agents) dispatch(ctx context.Context) {
+	metrics := a.session.engine.cfg.Metrics
 	for {
 		select {
 		case <-ctx.Done():
@@ -612,8 +646,11 @@ func (a *Agents) dispatch(ctx context.Context) {
 			for _, c := range item.out.Cancellations {
 				a.interrupt(item.seq, c)
 			}
+			if e := item.out.Effect; e != nil {
+				metrics.Reached(a.session.Name(), e.GlobalSeq)
+			}
 			for _, d := range item.out.Deliveries {
-				a.audience.tell(d)
+				a.audience.tell(a.session.Name(), d, metrics)
 			}
 			a.outbox.note(item.seq, nil)
 		}

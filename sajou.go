@@ -133,8 +133,16 @@ type Config struct {
 	// with any other no snapshots are kept.
 	FS vfs.FS
 
-	// Logger receives notes on recovery and on snapshots. Nil discards them.
+	// Metrics is told what goes on among agents. Nil means [DiscardMetrics].
+	Metrics Metrics
+
+	// Logger receives notes on recovery, on snapshots and, at debug level, on
+	// what agents ask for and are told. Nil discards them.
 	Logger *slog.Logger
+
+	// Redact stands before the Logger's handler and takes out what is sensitive.
+	// Nil means [Redact]; see also [RedactAlso] and [Unredacted].
+	Redact func(slog.Handler) slog.Handler
 }
 
 // SnapshotFile is the name of the snapshot store inside an engine's directory.
@@ -163,9 +171,16 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Metrics == nil {
+		c.Metrics = DiscardMetrics{}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Redact == nil {
+		c.Redact = Redact
+	}
+	c.Logger = slog.New(c.Redact(c.Logger.Handler()))
 	return c, nil
 }
 

@@ -514,6 +514,14 @@ func (i *Intake) Cancel(agent, reqID string) (Ticketed, bool) {
 	return t, ok
 }
 
+// Waiting returns how many submissions of one source wait.
+func (i *Intake) Waiting(source string) int {
+	if l, ok := i.lanes[source]; ok {
+		return l.count
+	}
+	return 0
+}
+
 // Withdraw takes one submission out of the line.
 func (i *Intake) Withdraw(ticket uint64) bool {
 	held := i.held
