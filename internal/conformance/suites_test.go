@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,14 +68,18 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 					names = append(names, name)
 				}
 			}
-			ok := t.Run(c.Name, func(t *testing.T) {
-				if err := c.Judge(); err != nil {
+			var err error
+			t.Run(c.Name, func(t *testing.T) {
+				if err = c.Judge(); err != nil && !errors.Is(err, conformance.ErrInapplicable) {
 					t.Error(err)
 				}
 			})
-			if ok {
+			switch {
+			case errors.Is(err, conformance.ErrInapplicable):
+				inapplicable = append(inapplicable, fmt.Sprintf("%s: %s: %v\n", suite.Folder, c.Name, err))
+			case err == nil:
 				passed[name]++
-			} else {
+			default:
 				failed[name]++
 			}
 		}

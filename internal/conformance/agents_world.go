@@ -1,0 +1,435 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// sim runs one world as an engine would: it folds what is decided, at a clock
+// that the scenario sets.
+type sim struct {
+	core    *agents.Core
+	now     time.Duration
+	base    uint64 // the world's sequence number after set-up
+	deltas  map[string][]agents.Delta
+	records []signal.Value // of the effects, as kept
+	log     []signal.Value // the effects, as recorded
+	gone    []agents.Cancellation
+	first   map[[2]string]agents.Outcome // of each accepted request
+}
+
+func newSim(world string) (*sim, error) {
+	core, err := agents.NewCore(agents.Options{})
+	if err != nil {
+		return nil, err
+	}
+	core.Bind(world, nil)
+	return &sim{core: core, deltas: map[string][]agents.Delta{}, first: map[[2]string]agents.Outcome{}}, nil
+}
+
+// keep folds records.
+func (w *sim) keep(records []agents.Record, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		out := w.core.Apply(w.now, r)
+		if out.Err != nil {
+			return out.Err
+		}
+		if r.Word == agents.WordEffect {
+			w.records = append(w.records, r.Value)
+		}
+		w.take(out)
+	}
+	return nil
+}
+
+func (w *sim) take(out agents.Applied) {
+	for _, d := range out.Deliveries {
+		w.deltas[d.Agent] = append(w.deltas[d.Agent], d.Delta)
+	}
+	w.gone = append(w.gone, out.Cancellations...)
+	if out.Effect != nil {
+		w.log = append(w.log, out.Effect.Value())
+	}
+}
+
+// at lets time pass, to the deadlines of generations and over them.
+func (w *sim) at(now time.Duration) error {
+	w.now = max(w.now, now)
+	w.take(w.core.Advance(w.now))
+	expired := w.core.Expire(w.now)
+	for _, r := range expired {
+		agent, _ := r.Value.Get("agent_id")
+		req, _ := r.Value.Get("req_id")
+		a, _ := agent.Text()
+		id, _ := req.Text()
+		w.gone = append(w.gone, agents.Cancellation{Agent: a, ReqID: id, Reason: agents.ReasonTimeout, At: w.now})
+	}
+	return w.keep(expired, nil)
+}
+
+func (w *sim) broadcast(d agents.Draft) error {
+	o, records := w.core.Broadcast(w.now, d)
+	if err := o.Err(); err != nil {
+		return err
+	}
+	return w.keep(records, nil)
+}
+
+func (w *sim) register(id string, policy signal.Value, permissions []string) error {
+	return w.keep(w.core.Register(agents.Registration{AgentID: id, Policy: policy, Permissions: permissions}))
+}
+
+// settled forgets what set-up did: the scenario counts from here.
+func (w *sim) settled() {
+	w.base = w.core.Seq()
+	w.log, w.gone, w.records = nil, nil, nil
+	clear(w.deltas)
+}
+
+// worldDocument reads a world; relations with types may stand beside it.
+func worldDocument(world, typed *node) signal.Value {
+	doc := document{}
+	for name, m := range world.members() {
+		switch {
+		case name == "typed_relationships" && m.given():
+			typed = m
+		case m.given():
+			doc[name] = m.all()
+		}
+	}
+	if typed.given() {
+		doc["typed_relationships"] = typedRelations(typed)
+	}
+	return made(doc)
+}
+
+// typedRelations takes a few more forms than the engine: by source and target
+// {"a":{"b":"friend"}}, and by type {"friend":[["a","b"]]}.
+func typedRelations(v *node) any {
+	if v.kind() != signal.KindObject {
+		return v.all()
+	}
+	var list []any
+	for from, m := range v.members() {
+		switch m.kind() {
+		case signal.KindObject:
+			for to, types := range m.members() {
+				for _, typ := range types.texts() {
+					list = append(list, []string{from, to, typ})
+				}
+			}
+		default:
+			for e := range m.elements() {
+				ends := e.texts()
+				if e.kind() != signal.KindArray || len(ends) != 2 {
+					return v.all()
+				}
+				list = append(list, []string{ends[0], ends[1], from})
+			}
+		}
+	}
+	return list
+}
+
+func readDraft(v *node) agents.Draft {
+	v.get("agent_id", "note").all()
+	return agents.Draft{
+		Kind: v.get("kind").text(), Payload: v.get("payload").all(), SourceID: v.get("source_id").text(),
+		SchemaVersion: v.get("schema_version").text(),
+	}
+}
+
+// looking sets up a world with agents that look at it.
+func looking(world signal.Value, policies map[string]signal.Value) (*sim, error) {
+	w, err := newSim("conformance")
+	if err != nil {
+		return nil, err
+	}
+	if err := w.keep(w.core.Begin(world)); err != nil {
+		return nil, err
+	}
+	for _, id := range sortedKeys(policies) {
+		if err := w.register(id, policies[id], nil); err != nil {
+			return nil, err
+		}
+	}
+	w.settled()
+	return w, nil
+}
+
+func (s *agentScenario) world() signal.Value {
+	return worldDocument(s.input.get("world"), s.input.get("typed_relationships", "relationship_types"))
+}
+
+// observers reads who looks: one agent with a policy, or policies by agent.
+func (s *agentScenario) observers() (map[string]signal.Value, error) {
+	policies := map[string]signal.Value{}
+	var err error
+	for id, p := range s.input.get("policies", "agents").members() {
+		if policies[id], err = readPolicy(p); err != nil {
+			return nil, err
+		}
+	}
+	if agent := s.observer(); agent != "" && policies[agent] == nil {
+		policies[agent], err = readPolicy(s.input.get("policy"))
+	}
+	return policies, err
+}
+
+func (s *agentScenario) observer() string {
+	return s.input.get("agent_id", "agent", "observer", "observer_id").text()
+}
+
+func visible(w *sim, agent string, excluding bool) []string {
+	view, _ := w.core.View(agent)
+	ids := []string{}
+	for id := range view.VisibleEntities.Members() {
+		ids = append(ids, id)
+	}
+	return without(ids, agent, excluding)
+}
+
+func without(ids []string, agent string, excluding bool) []string {
+	if excluding {
+		return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == agent })
+	}
+	return ids
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// sameVisible compares what an agent sees with ids, or what several see with
+// ids by agent.
+func (s *agentScenario) sameVisible(what string, w *sim, want *node) error {
+	excluding := s.expected.get("excluding_self").truth()
+	if want.kind() == signal.KindObject {
+		for agent, ids := range want.members() {
+			if err := s.sameSet(what+"/"+agent, visible(w, agent, excluding), without(ids.texts(), agent, excluding)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	agent := s.observer()
+	return s.sameSet(what, visible(w, agent, excluding), without(want.texts(), agent, excluding))
+}
+
+func judgeVisibility(s *agentScenario) error {
+	policies, err := s.observers()
+	if err != nil {
+		return err
+	}
+	w, err := looking(s.world(), policies)
+	if err != nil {
+		return err
+	}
+	if want := s.expected.get("visible_entities", "visible"); want.given() {
+		if err := s.sameVisible("visible_entities", w, want); err != nil {
+			return err
+		}
+	}
+	agent := s.observer()
+	excluding := s.expected.get("excluding_self").truth()
+	seen := visible(w, agent, excluding)
+	for _, id := range s.expected.get("visible_includes").texts() {
+		if err := s.compare("/visible_includes/"+id, slices.Contains(seen, id), seen, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range s.expected.get("not_visible", "hidden", "invisible").texts() {
+		if err := s.compare("/not_visible/"+id, !slices.Contains(seen, id), seen, "not "+id); err != nil {
+			return err
+		}
+	}
+	if want := s.expected.get("visible_relationships"); want.given() {
+		view, _ := w.core.View(agent)
+		return s.compare("/visible_relationships", same(view.VisibleRelationships, want.all()), view.VisibleRelationships, want)
+	}
+	return nil
+}
+
+func judgeFields(s *agentScenario) error {
+	policies, err := s.observers()
+	if err != nil {
+		return err
+	}
+	entity := s.input.get("entity_id", "entity", "target_id").text()
+	world := s.world()
+	w, err := looking(world, policies)
+	if err != nil {
+		return err
+	}
+	view, _ := w.core.View(s.observer())
+	shown, ok := view.VisibleEntities.Get(entity)
+	if !ok {
+		return fmt.Errorf("%q is not visible", entity)
+	}
+	if want := s.expected.get("fields"); want.given() {
+		for name, v := range want.members() {
+			got, _ := shown.Get(name)
+			if err := s.compare("/fields/"+name, same(got, v.all()), got, v); err != nil {
+				return err
+			}
+		}
+		entities, _ := world.Get("entities")
+		all, _ := entities.Get(entity)
+		for name := range all.Members() {
+			if want.get(name) == nil {
+				_, there := shown.Get(name)
+				if err := s.compare("/fields/"+name, !there, "shown", "hidden"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, name := range s.expected.get("hidden_fields", "absent_fields", "hidden").texts() {
+		_, there := shown.Get(name)
+		if err := s.compare("/hidden_fields/"+name, !there, "shown", "hidden"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeEvents looks at a world, lets a draft happen and looks again; or it
+// looks at one world and then at another, as if something had made it so.
+func judgeEvents(s *agentScenario) error {
+	policies, err := s.observers()
+	if err != nil {
+		return err
+	}
+	before := s.input.get("world", "world_before", "before", "old_world")
+	after := s.input.get("world_after", "after", "new_world")
+	if worlds := s.input.get("worlds"); worlds.given() {
+		before, after = worlds.get("before", "old", "world_before"), worlds.get("after", "new", "world_after")
+		if worlds.kind() == signal.KindArray && worlds.len() == 2 {
+			worlds.asked = true
+			before, after = worlds.parts[0], worlds.parts[1]
+		}
+		if !before.given() || !after.given() {
+			return inapplicable("worlds of which none is before and none after")
+		}
+	}
+	typed := s.input.get("typed_relationships")
+	w, err := looking(worldDocument(before, typed), policies)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"visible_before", "before"} {
+		if want := s.expected.get(name); want.given() {
+			if err := s.sameVisible(name, w, want); err != nil {
+				return err
+			}
+		}
+	}
+	received := func(id string) bool { return len(w.deltas[id]) > 0 }
+	then := w
+	if after.given() {
+		if then, err = looking(worldDocument(after, typed), policies); err != nil {
+			return err
+		}
+		received = func(id string) bool {
+			old, _ := w.core.View(id)
+			now, _ := then.core.View(id)
+			return len(agents.Diff(viewDocument(old), viewDocument(now), 0)) > 0
+		}
+	}
+	for _, d := range append(slices.Collect(s.input.get("drafts").elements()), s.input.get("draft")) {
+		if !d.given() {
+			continue
+		}
+		if err := then.broadcast(readDraft(d)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"visible_after", "after"} {
+		if want := s.expected.get(name); want.given() {
+			if err := s.sameVisible(name, then, want); err != nil {
+				return err
+			}
+		}
+	}
+	for _, id := range s.expected.get("receives").texts() {
+		if err := s.compare("/receives/"+id, received(id), "nothing", "a delta"); err != nil {
+			return err
+		}
+	}
+	for _, id := range s.expected.get("does_not_receive").texts() {
+		if err := s.compare("/does_not_receive/"+id, !received(id), "a delta", "nothing"); err != nil {
+			return err
+		}
+	}
+	s.expected.get("excluding_self").truth()
+	return nil
+}
+
+func viewDocument(v agents.View) signal.Value {
+	return made(document{"visible_entities": v.VisibleEntities, "visible_relationships": v.VisibleRelationships})
+}
+
+func judgeViewSeq(s *agentScenario) error {
+	policies, err := s.observers()
+	if err != nil {
+		return err
+	}
+	w, err := looking(s.world(), policies)
+	if err != nil {
+		return err
+	}
+	agent := s.expected.get("observations_for", "agent_id").text()
+	if agent == "" && len(policies) == 1 {
+		agent = sortedKeys(policies)[0]
+	}
+	var seqs []int64
+	increasing, bounded := true, true
+	last := w.base
+	for d := range s.input.get("drafts").elements() {
+		if err := w.broadcast(readDraft(d)); err != nil {
+			return err
+		}
+		for _, delta := range w.deltas[agent][len(seqs):] {
+			increasing = increasing && delta.ViewSeq > last
+			bounded = bounded && delta.ViewSeq <= w.core.Seq()
+			last = delta.ViewSeq
+			seqs = append(seqs, int64(delta.ViewSeq-w.base))
+		}
+	}
+	for _, c := range []struct {
+		name string
+		got  bool
+	}{
+		{"strictly_increasing", increasing},
+		{"each_at_most_global_seq", bounded},
+		{"last_view_seq_equals_global_seq", last == w.core.Seq()},
+	} {
+		if err := s.sameTruth(c.name, c.got, s.expected.get(c.name)); err != nil {
+			return err
+		}
+	}
+	if want := s.expected.get("view_seqs"); want.given() {
+		if err := s.compare("/view_seqs", same(made(seqs), want.all()), seqs, want); err != nil {
+			return err
+		}
+	}
+	if err := s.sameCount("last_view_seq", int64(last-w.base), s.expected.get("last_view_seq")); err != nil {
+		return err
+	}
+	if err := s.sameCount("global_seq", int64(w.core.Seq()-w.base), s.expected.get("global_seq")); err != nil {
+		return err
+	}
+	return s.sameCount("observation_count", int64(len(seqs)), s.expected.get("observation_count", "observations", "count"))
+}
