@@ -139,11 +139,8 @@ func replay(effects []signal.Value) (replayed, error) {
 		if err := w.keep([]agents.Record{{Word: agents.WordEffect, Value: e}}, nil); err != nil {
 			return r, err
 		}
-		kept := w.log[len(w.log)-1]
-		prev = agents.Checksum(prev, kept)
-		seq, _ := kept.Get("global_seq")
-		n, _ := seq.Int64()
-		r.seqs, r.sums = append(r.seqs, n), append(r.sums, prev)
+		prev = agents.Checksum(prev, w.records[len(w.records)-1])
+		r.seqs, r.sums = append(r.seqs, w.seq(w.log[len(w.log)-1])), append(r.sums, prev)
 	}
 	r.state = string(w.core.AppendState(nil))
 	return r, nil

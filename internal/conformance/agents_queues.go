@@ -187,25 +187,36 @@ func judgeBackpressure(s *agentScenario) error {
 	return s.compare("/fourth", meant, verdict, want)
 }
 
-// verdictsOf returns what a scenario's words may mean for an item that finds a
-// queue full; nil if nobody knows.
-func verdictsOf(word string) []agents.PutVerdict {
-	word = strings.ToLower(word)
-	has := func(parts ...string) bool {
-		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(word, p) })
+// verdictWords say, in order of weight, what becomes of an item that finds a
+// queue full.
+var verdictWords = []struct {
+	words    []string
+	verdicts []agents.PutVerdict
+}{
+	{[]string{"deferred", "defer"}, []agents.PutVerdict{agents.Deferred}},
+	{[]string{"accepted", "queued", "enqueued", "kept", "shed", "oldest"}, []agents.PutVerdict{agents.Shed, agents.Queued}},
+	{[]string{"dropped", "drop", "discarded", "ignored"}, []agents.PutVerdict{agents.Dropped}},
+	{[]string{"rejected", "refused", "error"}, []agents.PutVerdict{agents.Dropped, agents.Deferred}},
+	{[]string{"with", "without", "silently", "newest", "item", "and", "is", "no", "an", "the"}, nil},
+}
+
+// verdictsOf returns what a scenario's words, like deferred_with_error, may
+// mean; nil if one of them is not known.
+func verdictsOf(text string) []agents.PutVerdict {
+	least := len(verdictWords)
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r == '_' || r == ' ' || r == '-' }) {
+		i := 0
+		for ; i < len(verdictWords) && !slices.Contains(verdictWords[i].words, word); i++ {
+		}
+		if i == len(verdictWords) {
+			return nil
+		}
+		least = min(least, i)
 	}
-	switch {
-	case has("defer"):
-		return []agents.PutVerdict{agents.Deferred}
-	case has("accepted", "queued", "enqueued", "kept", "shed", "oldest"):
-		return []agents.PutVerdict{agents.Shed, agents.Queued}
-	case has("drop", "discard", "ignored"):
-		return []agents.PutVerdict{agents.Dropped}
-	case has("reject", "refused", "error"):
-		return []agents.PutVerdict{agents.Dropped, agents.Deferred}
-	default:
+	if least == len(verdictWords) {
 		return nil
 	}
+	return verdictWords[least].verdicts
 }
 
 // codeWords are other names of codes.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -94,9 +95,17 @@ func (w *sim) create(id string, n *node) error {
 	})
 }
 
-// intent reads an intent whose numbers count from the state after set-up.
+// intent reads an intent whose numbers count from the state after set-up; 1.0
+// is 1.
 func (w *sim) intent(n *node) (agents.Intent, error) {
-	in, err := agents.ParseIntent(n.all())
+	o := document{}
+	for name, m := range n.members() {
+		o[name] = m.all()
+		if (name == "context_seq" || name == "priority") && m.kind() == signal.KindFloat && m.number() == math.Trunc(m.number()) {
+			o[name] = m.integer()
+		}
+	}
+	in, err := agents.ParseIntent(made(o))
 	in.ContextSeq += w.base
 	return in, err
 }

@@ -363,6 +363,11 @@ func judgeEvents(s *agentScenario) error {
 			}
 		}
 	}
+	for _, id := range slices.Concat(s.expected.get("receives").texts(), s.expected.get("does_not_receive").texts()) {
+		if policies[id] == nil {
+			return inapplicable("%q looks by no policy", id)
+		}
+	}
 	for _, id := range s.expected.get("receives").texts() {
 		if err := s.compare("/receives/"+id, received(id), "nothing", "a delta"); err != nil {
 			return err
