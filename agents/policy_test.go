@@ -24,6 +24,18 @@ const town = `{
 	"spatial_index": {"me": [0, 0], "ally": [0, 500], "rival": [3, 0], "tree": [0, 8]}
 }`
 
+// look returns an observer who has been shown the world.
+func look(t *testing.T, w *agents.World, agent string, policy signal.Value) *agents.Observer {
+	t.Helper()
+	lens, err := agents.CompileLens(policy, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := agents.NewObserver(agent, lens)
+	o.Begin(w.Reader, 0)
+	return o
+}
+
 // TestPolicies shows what "me" sees of one town under each policy: the ids and
 // the names of the fields shown.
 func TestPolicies(t *testing.T) {

@@ -24,7 +24,7 @@ func (s *agentScenario) sameEnd(name string, w *sim, want *node) error {
 		return s.sameList(name, w.column("kind"), want.texts())
 	case "effect_sources", "effect_source_ids", "source_order":
 		return s.sameList(name, w.column("source_id"), want.texts())
-	case "effect_req_ids", "log_req_ids":
+	case "effect_req_ids", "log_req_ids", "req_ids", "req_ids_in_log":
 		return s.sameList(name, w.column("req_id"), want.texts())
 	case "effects_by_agent", "effects_per_agent", "effects_by_source", "effect_count_by_agent":
 		for id, n := range want.members() {
@@ -39,7 +39,7 @@ func (s *agentScenario) sameEnd(name string, w *sim, want *node) error {
 			}
 		}
 		return nil
-	case "positions", "final_positions":
+	case "positions", "final_positions", "world_positions":
 		for id, at := range want.members() {
 			p, ok := w.core.World().Position(id)
 			if err := s.compare("/"+name+"/"+id, ok && same(p.Value(), at.all()), p, at); err != nil {
@@ -49,6 +49,20 @@ func (s *agentScenario) sameEnd(name string, w *sim, want *node) error {
 		return nil
 	case "effects", "log":
 		return s.sameEffects(name, w, want)
+	case "last_effect":
+		if len(w.records) == 0 {
+			return s.compare("/"+name, false, "none", want)
+		}
+		last := w.renumbered(w.records[len(w.records)-1])
+		return s.compare("/"+name, includes(last, want.all()), last, want)
+	case "entities":
+		for id, m := range want.members() {
+			e, _ := w.core.World().Entity(id)
+			if err := s.compare("/"+name+"/"+id, includes(e, m.all()), e, m); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "view_seq", "view_seqs", "latest_view_seq":
 		for id, seq := range want.members() {
 			latest := w.core.LatestViewSeq(w.now, id)

@@ -93,7 +93,8 @@ func (w *sim) settled() {
 	clear(w.deltas)
 }
 
-// worldDocument reads a world; relations with types may stand beside it.
+// worldDocument reads a world; relations with types may stand beside it. They
+// say no more than the plain ones, so a form of them that nobody can read is left out.
 func worldDocument(world, typed *node) signal.Value {
 	doc := document{}
 	for name, m := range world.members() {
@@ -104,37 +105,72 @@ func worldDocument(world, typed *node) signal.Value {
 			doc[name] = m.all()
 		}
 	}
-	if typed.given() {
-		doc["typed_relationships"] = typedRelations(typed)
+	plain := made(doc)
+	if !typed.given() {
+		return plain
 	}
-	return made(doc)
+	doc["typed_relationships"] = typedRelations(typed, world.get("entities"))
+	if v := made(doc); readable(v) {
+		return v
+	}
+	return plain
 }
 
-// typedRelations takes a few more forms than the engine: by source and target
-// {"a":{"b":"friend"}}, and by type {"friend":[["a","b"]]}.
-func typedRelations(v *node) any {
-	if v.kind() != signal.KindObject {
-		return v.all()
-	}
-	var list []any
-	for from, m := range v.members() {
-		switch m.kind() {
-		case signal.KindObject:
-			for to, types := range m.members() {
-				for _, typ := range types.texts() {
-					list = append(list, []string{from, to, typ})
-				}
+func readable(world signal.Value) bool {
+	_, err := agents.ParseWorld(world)
+	return err == nil
+}
+
+// The words for the parts of a typed relation.
+var (
+	fromWords = []string{"from", "from_entity", "from_id", "source", "source_id"}
+	toWords   = []string{"to", "to_entity", "to_id", "target", "target_id"}
+	typeWords = []string{"type", "relationship_type", "relation", "kind"}
+)
+
+// typedRelations takes many forms for the engine's list of [from, to, type]:
+// that list, objects with the parts, by source and target {"a":{"b":"friend"}}, by
+// source and type {"a":{"friend":["b"]}}, by type {"friend":[["a","b"]]}, and
+// lists of objects by source.
+func typedRelations(v, entities *node) any {
+	known := func(id string) bool { return entities.get(id) != nil }
+	var list [][]string
+	add := func(from, to, typ string) { list = append(list, []string{from, to, typ}) }
+	one := func(from string, n *node) {
+		switch parts := textsOf(n); {
+		case len(parts) == 3 && known(parts[2]) && !known(parts[1]):
+			add(parts[0], parts[2], parts[1])
+		case len(parts) == 3:
+			add(parts[0], parts[1], parts[2])
+		case len(parts) == 2 && known(parts[0]) && known(parts[1]):
+			add(parts[0], parts[1], from)
+		case len(parts) == 2:
+			add(from, parts[0], parts[1])
+		case n.kind() == signal.KindObject:
+			if f := n.get(fromWords...); f.given() {
+				from = f.text()
 			}
-		default:
-			for e := range m.elements() {
-				ends := e.texts()
-				if e.kind() != signal.KindArray || len(ends) != 2 {
-					return v.all()
+			add(from, n.get(toWords...).text(), n.get(typeWords...).text())
+		}
+	}
+	for e := range v.elements() {
+		one("", e)
+	}
+	for from, m := range v.members() {
+		for e := range m.elements() {
+			one(from, e)
+		}
+		for name, e := range m.members() {
+			for _, word := range e.texts() {
+				if known(name) {
+					add(from, name, word)
+				} else {
+					add(from, word, name)
 				}
-				list = append(list, []string{ends[0], ends[1], from})
 			}
 		}
 	}
+	v.all()
 	return list
 }
 
