@@ -27,7 +27,7 @@ type generation struct {
 	alone      bool // time alone did it, after that event
 }
 
-// stage is the run of a scenario about interruption.
+// interruption is the run of a scenario about it.
 type interruption struct {
 	*sim
 	tokens []*generation
@@ -177,10 +177,10 @@ func (w *interruption) event(v *node) error {
 	default:
 	}
 	v.get("global_seq").all() // events are numbered in their order
-	return w.broadcast(agents.Draft{
-		Kind: cmp.Or(v.get("kind").text(), "MessageEmitted"), Payload: made(payload),
+	return w.broadcast(agents.Submission{Draft: &agents.Draft{
+		Kind: cmp.Or(v.get("kind").text(), agents.KindMessageEmitted), Payload: made(payload),
 		SourceID: v.get("source_id", "agent_id").text(), SchemaVersion: agents.SchemaVersion,
-	})
+	}})
 }
 
 // cancel is the user's; one without an agent means whoever has the request.

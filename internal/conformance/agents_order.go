@@ -18,11 +18,7 @@ func quantum(drafts *node, arrival []int) ([]signal.Value, error) {
 	}
 	var all []agents.Submission
 	for d := range drafts.elements() {
-		draft := readDraft(d)
-		all = append(all, agents.Submission{
-			Draft: &draft, UUID: d.get("uuid").text(), Priority: int(d.get("priority").integer()),
-			SimTime: d.get("sim_time").number(), Timed: d.get("sim_time").given(),
-		})
+		all = append(all, readDraft(d))
 	}
 	if arrival == nil {
 		for i := range all {

@@ -92,11 +92,22 @@ func latencyModel(v *node) any {
 	return o
 }
 
+// policyWords are what policies are called elsewhere. The document's own has
+// no name; it is the one with a distance limit.
+var policyWords = map[string]string{
+	"distance": "default", "distance_policy": "default", "observation": "default",
+	"default": "default", "conversation": "conversation", "conversation_policy": "conversation",
+}
+
 // readPolicy reads a policy that stands alone, or as the member policy of an
-// agent among its settings. What the engine has no such policy for is not applicable.
+// agent among its settings; or only its name. What the engine has no such policy
+// for is not applicable.
 func readPolicy(n *node) (signal.Value, error) {
 	o := document{}
 	inner := n
+	if n.kind() == signal.KindString {
+		o["policy"] = n.text()
+	}
 	if p := n.get("policy"); p.kind() == signal.KindObject {
 		settings(n, o)
 		inner = p
@@ -104,10 +115,21 @@ func readPolicy(n *node) (signal.Value, error) {
 	settings(inner, o)
 	if inner.kind() == signal.KindObject {
 		for i, name := range inner.names {
-			if m := inner.parts[i]; !isSetting(name) && !slices.Contains(agentWords, name) && m.given() {
+			m := inner.parts[i]
+			switch {
+			case isSetting(name) || slices.Contains(agentWords, name) || !m.given():
+			case name == "policy" && m.kind() == signal.KindString:
+				o[name] = m.text()
+			default:
 				o[name] = m.all()
 			}
 		}
+	}
+	if typ := inner.get("type"); typ.kind() == signal.KindString && o["policy"] == nil && policyWords[typ.text()] != "" {
+		o["policy"] = typ.text()
+	}
+	if name, ok := o["policy"].(string); ok && policyWords[name] != "" && o["limit"] == nil {
+		o["policy"] = policyWords[name]
 	}
 	v := made(o)
 	if _, err := agents.CompileLens(v, nil, sortedKeys(settingWords)...); err != nil {

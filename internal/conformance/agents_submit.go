@@ -90,9 +90,9 @@ func (w *sim) create(id string, n *node) error {
 	if at := n.get("position"); at.given() {
 		payload["position"] = at.all()
 	}
-	return w.broadcast(agents.Draft{
+	return w.broadcast(agents.Submission{Draft: &agents.Draft{
 		Kind: agents.KindEntityCreated, SourceID: "set-up", SchemaVersion: agents.SchemaVersion, Payload: made(payload),
-	})
+	}})
 }
 
 // intent reads an intent whose numbers count from the state after set-up; 1.0
@@ -125,7 +125,7 @@ func (w *sim) step(n *node, line *agents.Intake) ([]string, error) {
 		return nil, err
 	}
 	if d := n.get("broadcast", "emit"); d.given() {
-		o, records := w.core.Broadcast(w.now, readDraft(d))
+		o, records := w.decide(readDraft(d))
 		if !o.OK() {
 			return said(o), nil
 		}

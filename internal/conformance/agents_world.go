@@ -74,12 +74,18 @@ func (w *sim) at(now time.Duration) error {
 	return w.keep(expired, nil)
 }
 
-func (w *sim) broadcast(d agents.Draft) error {
-	o, records := w.core.Broadcast(w.now, d)
+func (w *sim) broadcast(s agents.Submission) error {
+	o, records := w.decide(s)
 	if err := o.Err(); err != nil {
 		return err
 	}
 	return w.keep(records, nil)
+}
+
+// decide decides a lone submission.
+func (w *sim) decide(s agents.Submission) (agents.Outcome, []agents.Record) {
+	d := w.core.Decide(w.now, agents.Quantum{}, []agents.Submission{s})
+	return d.Outcomes[0], d.Records
 }
 
 func (w *sim) register(id string, policy signal.Value, permissions []string) error {
@@ -174,11 +180,15 @@ func typedRelations(v, entities *node) any {
 	return list
 }
 
-func readDraft(v *node) agents.Draft {
-	v.get("agent_id", "note").all()
-	return agents.Draft{
+// readDraft reads a draft, and what an order may go by.
+func readDraft(v *node) agents.Submission {
+	draft := agents.Draft{
 		Kind: v.get("kind").text(), Payload: v.get("payload").all(), SourceID: v.get("source_id").text(),
 		SchemaVersion: v.get("schema_version").text(),
+	}
+	return agents.Submission{
+		Draft: &draft, UUID: v.get("uuid").text(), Priority: int(v.get("priority").integer()),
+		SimTime: v.get("sim_time").number(), Timed: v.get("sim_time").given(),
 	}
 }
 
@@ -204,12 +214,18 @@ func (s *agentScenario) world() signal.Value {
 	return worldDocument(s.input.get("world"), s.input.get("typed_relationships", "relationship_types"))
 }
 
-// observers reads who looks: one agent with a policy, or policies by agent.
+// observers reads who looks: one agent with a policy, policies by agent, or
+// several agents of one policy.
 func (s *agentScenario) observers() (map[string]signal.Value, error) {
 	policies := map[string]signal.Value{}
 	var err error
 	for id, p := range s.input.get("policies", "agents").members() {
 		if policies[id], err = readPolicy(p); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range append(textsOf(s.input.get("agents")), textsOf(s.input.get("observers"))...) {
+		if policies[id], err = readPolicy(s.input.get("policy")); err != nil {
 			return nil, err
 		}
 	}
