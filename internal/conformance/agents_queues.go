@@ -187,12 +187,14 @@ func judgeBackpressure(s *agentScenario) error {
 	return s.compare("/fourth", meant, verdict, want)
 }
 
-// verdictWords say, in order of weight, what becomes of an item that finds a
-// queue full.
-var verdictWords = []struct {
+type verdictWord struct {
 	words    []string
 	verdicts []agents.PutVerdict
-}{
+}
+
+// verdictWords say, in order of weight, what becomes of an item that finds a
+// queue full.
+var verdictWords = []verdictWord{
 	{[]string{"deferred", "defer"}, []agents.PutVerdict{agents.Deferred}},
 	{[]string{"accepted", "queued", "enqueued", "kept", "shed", "oldest"}, []agents.PutVerdict{agents.Shed, agents.Queued}},
 	{[]string{"dropped", "drop", "discarded", "ignored"}, []agents.PutVerdict{agents.Dropped}},
@@ -205,10 +207,8 @@ var verdictWords = []struct {
 func verdictsOf(text string) []agents.PutVerdict {
 	least := len(verdictWords)
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r == '_' || r == ' ' || r == '-' }) {
-		i := 0
-		for ; i < len(verdictWords) && !slices.Contains(verdictWords[i].words, word); i++ {
-		}
-		if i == len(verdictWords) {
+		i := slices.IndexFunc(verdictWords, func(v verdictWord) bool { return slices.Contains(v.words, word) })
+		if i < 0 {
 			return nil
 		}
 		least = min(least, i)
