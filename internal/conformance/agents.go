@@ -40,7 +40,8 @@ type agentScenario struct {
 	id, kind, title string
 	tags            []string
 	input, expected *node
-	compared        int // how much has been compared
+	compared        int   // how much has been compared
+	differs         error // the first difference
 }
 
 // literal says that the file follows the letter of the document's sketches.
@@ -86,7 +87,6 @@ func readAgent(data []byte) (Case, error) {
 	}
 	c.Judge = func() error {
 		root := newNode(v) // afresh, so that a case may be judged twice
-		root.get("id", "kind").all()
 		for _, name := range []string{"id", "kind", "title", "basis", "tags"} {
 			root.get(name).all()
 		}
@@ -95,15 +95,26 @@ func readAgent(data []byte) (Case, error) {
 		if err := s.judge(judge); err != nil {
 			return err
 		}
-		if left := root.unasked(""); len(left) > 0 {
-			return inapplicable("the harness does not know %s", strings.Join(left[:min(len(left), 3)], ", "))
-		}
-		if s.compared == 0 {
+		// What was run without one of its givens was not run, whatever came of it;
+		// what is expected besides does not excuse what differs.
+		given, left := s.input.unasked("/input"), root.unasked("")
+		switch {
+		case len(given) > 0:
+			return unknown(given)
+		case s.differs != nil:
+			return s.differs
+		case len(left) > 0:
+			return unknown(left)
+		case s.compared == 0:
 			return inapplicable("nothing is compared")
 		}
 		return nil
 	}
 	return c, nil
+}
+
+func unknown(paths []string) error {
+	return inapplicable("the harness does not know %s", strings.Join(paths[:min(len(paths), 3)], ", "))
 }
 
 // judge makes a panic a failure, so that one file cannot take the others along.
@@ -116,48 +127,49 @@ func (s *agentScenario) judge(judge func(s *agentScenario) error) (err error) {
 	return judge(s)
 }
 
-// compare counts a comparison and says what differs.
-func (s *agentScenario) compare(what string, same bool, got, want any) error {
+// compare counts a comparison and notes what differs first; the run goes on, so
+// that all is asked for that a judge knows.
+func (s *agentScenario) compare(what string, same bool, got, want any) {
 	s.compared++
-	if same {
-		return nil
+	if !same && s.differs == nil {
+		s.differs = fmt.Errorf("%s: %v, want %v", what, got, want)
 	}
-	return fmt.Errorf("%s: %v, want %v", what, got, want)
 }
 
 // sameSet compares ids in any order.
-func (s *agentScenario) sameSet(what string, got, want []string) error {
+func (s *agentScenario) sameSet(what string, got, want []string) {
 	got, want = slices.Clone(got), slices.Clone(want)
 	slices.Sort(got)
 	slices.Sort(want)
-	return s.compare("/"+what, slices.Equal(got, want), got, want)
+	s.compare("/"+what, slices.Equal(got, want), got, want)
 }
 
 // sameList compares texts in order.
-func (s *agentScenario) sameList(what string, got, want []string) error {
-	return s.compare("/"+what, slices.Equal(got, want), got, want)
+func (s *agentScenario) sameList(what string, got, want []string) {
+	s.compare("/"+what, slices.Equal(got, want), got, want)
 }
 
 // sameTruth compares a truth with an expected one, if there is one.
-func (s *agentScenario) sameTruth(what string, got bool, want *node) error {
+func (s *agentScenario) sameTruth(what string, got bool, want *node) {
 	if !want.given() {
-		return nil
+		return
 	}
-	return s.compare("/"+what, got == want.truth(), got, want)
+	s.compare("/"+what, got == want.truth(), got, want)
 }
 
 // sameCount compares a number with an expected one, or with several allowed
 // ones, if there are any.
-func (s *agentScenario) sameCount(what string, got int64, want *node) error {
+func (s *agentScenario) sameCount(what string, got int64, want *node) {
 	if !want.given() {
-		return nil
+		return
 	}
 	if want.kind() == signal.KindArray {
 		ok := false
 		for e := range want.elements() {
 			ok = ok || e.integer() == got
 		}
-		return s.compare("/"+what, ok, got, want)
+		s.compare("/"+what, ok, got, want)
+		return
 	}
-	return s.compare("/"+what, want.kind().IsNumber() && want.integer() == got, got, want)
+	s.compare("/"+what, want.kind().IsNumber() && want.integer() == got, got, want)
 }

@@ -25,6 +25,7 @@ type generation struct {
 	reason     string
 	event      int  // the last one before it was cancelled
 	alone      bool // time alone did it, after that event
+	at         time.Duration
 }
 
 // interruption is the run of a scenario about it.
@@ -63,8 +64,18 @@ func judgeInterruption(s *agentScenario) error {
 		}
 		return w.issue(w.tokens[issued], v)
 	})
-	add(s.input.get("events"), []string{"at_ms"}, 1, w.event)
+	add(s.input.get("events"), []string{"at_ms"}, 1, func(v *node) error {
+		if c := v.get("user_cancel", "cancel"); c.given() {
+			return w.cancel(c)
+		}
+		return w.event(v)
+	})
 	add(s.input.get("user_cancels", "cancels", "user_cancel"), []string{"at_ms", "cancel_at_ms"}, 2, w.cancel)
+	for v := range tokens.elements() {
+		if at := v.get("user_cancel_at_ms", "cancel_at_ms"); at.given() {
+			all = append(all, happening{at.millis(), 2, func() error { return w.cancel(v) }})
+		}
+	}
 	slices.SortStableFunc(all, func(a, b happening) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
 	})
@@ -84,7 +95,8 @@ func judgeInterruption(s *agentScenario) error {
 		}
 		w.note(true)
 	}
-	return s.sameGenerations(w)
+	s.sameGenerations(w)
+	return nil
 }
 
 // generating sets up agents who see everything.
@@ -153,7 +165,7 @@ func (w *interruption) issue(g *generation, v *node) error {
 	key := [2]string{g.agent, g.req}
 	old := w.live[key]
 	if i := slices.IndexFunc(w.gone, func(c agents.Cancellation) bool { return c.Reason == agents.ReasonReplaced }); i >= 0 && old != nil {
-		w.stop(old, w.gone[i].Reason, false)
+		w.stop(old, w.gone[i], false)
 		w.gone = slices.Delete(w.gone, i, i+1)
 	}
 	w.live[key] = g
@@ -183,9 +195,13 @@ func (w *interruption) event(v *node) error {
 	}})
 }
 
-// cancel is the user's; one without an agent means whoever has the request.
+// cancel is the user's; one without an agent means whoever has the request, and
+// one that is only a word names the request.
 func (w *interruption) cancel(v *node) error {
 	agent, req := v.get("agent_id").text(), v.get("req_id").text()
+	if v.kind() == signal.KindString {
+		req = v.text()
+	}
 	reason := cmp.Or(v.get("reason").text(), agents.ReasonUser)
 	for key, g := range w.live {
 		if key[1] == req && (agent == "" || key[0] == agent) && !g.cancelled {
@@ -200,17 +216,17 @@ func (w *interruption) cancel(v *node) error {
 func (w *interruption) note(alone bool) {
 	for _, c := range w.gone {
 		if g := w.live[[2]string{c.Agent, c.ReqID}]; g != nil && !g.cancelled {
-			w.stop(g, c.Reason, alone)
+			w.stop(g, c, alone)
 		}
 	}
 	w.gone = nil
 }
 
-func (w *interruption) stop(g *generation, reason string, alone bool) {
-	g.cancelled, g.reason, g.event, g.alone = true, reason, w.events, alone
+func (w *interruption) stop(g *generation, c agents.Cancellation, alone bool) {
+	g.cancelled, g.reason, g.at, g.event, g.alone = true, c.Reason, c.At, w.events, alone
 }
 
-func (s *agentScenario) sameGenerations(w *interruption) error {
+func (s *agentScenario) sameGenerations(w *interruption) {
 	wants := s.expected.get("tokens")
 	taken := map[*generation]bool{}
 	i := 0
@@ -220,25 +236,21 @@ func (s *agentScenario) sameGenerations(w *interruption) error {
 			return g.req == req && (agent == "" || g.agent == agent) && !taken[g]
 		})
 		if at < 0 {
-			return fmt.Errorf("no token %q", req)
+			s.compare(fmt.Sprintf("/tokens/%d", i), false, "no such token", want)
+			continue
 		}
 		g := w.tokens[at]
 		taken[g] = true
-		if err := s.sameGeneration(fmt.Sprintf("tokens/%d", i), g, want, w.events); err != nil {
-			return err
-		}
+		s.sameGeneration(fmt.Sprintf("tokens/%d", i), g, want, w.events)
 		i++
 	}
-	return nil
 }
 
 // sameGeneration compares what became of a token. Between two events time alone
 // may cancel one, when a debounce is over: it is found cancelled at the next event,
 // and the one before it is the cause, so either may be named.
-func (s *agentScenario) sameGeneration(what string, g *generation, want *node, events int) error {
-	if err := s.sameTruth(what+"/cancelled", g.cancelled, want.get("cancelled")); err != nil {
-		return err
-	}
+func (s *agentScenario) sameGeneration(what string, g *generation, want *node, events int) {
+	s.sameTruth(what+"/cancelled", g.cancelled, want.get("cancelled"))
 	if at := want.get("at_event"); at.given() {
 		ok := false
 		allowed := []*node{at}
@@ -249,18 +261,16 @@ func (s *agentScenario) sameGeneration(what string, g *generation, want *node, e
 			n := int(e.integer())
 			ok = ok || g.cancelled && (n == g.event || g.alone && n == g.event+1 && n <= events)
 		}
-		if err := s.compare("/"+what+"/at_event", ok, g.event, at); err != nil {
-			return err
-		}
+		s.compare("/"+what+"/at_event", ok, g.event, at)
+	}
+	if at := want.get("at_ms", "cancelled_at_ms"); at.given() {
+		s.compare("/"+what+"/at_ms", g.cancelled && g.at == at.millis(), g.at, at)
 	}
 	if reason := want.get("reason"); reason.given() {
-		if err := s.compare("/"+what+"/reason", slices.Contains(reason.texts(), g.reason), g.reason, reason); err != nil {
-			return err
-		}
+		s.compare("/"+what+"/reason", slices.Contains(reason.texts(), g.reason), g.reason, reason)
 	}
 	if prefix := want.get("reason_prefix", "reason_starts_with"); prefix.given() {
 		ok := slices.ContainsFunc(prefix.texts(), func(p string) bool { return g.cancelled && strings.HasPrefix(g.reason, p) })
-		return s.compare("/"+what+"/reason_prefix", ok, g.reason, prefix)
+		s.compare("/"+what+"/reason_prefix", ok, g.reason, prefix)
 	}
-	return nil
 }
