@@ -203,9 +203,9 @@ func (w *interruption) cancel(v *node) error {
 		req = v.text()
 	}
 	reason := cmp.Or(v.get("reason").text(), agents.ReasonUser)
-	for key, g := range w.live {
-		if key[1] == req && (agent == "" || key[0] == agent) && !g.cancelled {
-			records, _ := w.core.Cancel(key[0], req, reason)
+	for _, g := range w.tokens {
+		if g.req == req && (agent == "" || g.agent == agent) && !g.cancelled && w.live[[2]string{g.agent, req}] == g {
+			records, _ := w.core.Cancel(g.agent, req, reason)
 			return w.keep(records, nil)
 		}
 	}

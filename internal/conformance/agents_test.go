@@ -59,7 +59,7 @@ func judged(t *testing.T, doc any) error {
 
 // free are the expectations that another value need not contradict: what must
 // not be, bounds, one of several that are allowed, and a word about how sets compare.
-var free = regexp.MustCompile(`^/(not_visible|forbidden_ops|max_ops|excluding_self|fourth/|allowed/|step_results/\d+/)`)
+var free = regexp.MustCompile(`^/(not_visible|forbidden_ops|max_ops|excluding_self|fourth/|allowed/|step_results/\d+/|tokens/\d+/at_event/)`)
 
 // TestAgentsNotice alters every single thing that a scenario expects, and the
 // scenario must no longer pass: nothing that is expected is passed over.
