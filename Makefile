@@ -1,7 +1,7 @@
 # What must pass, and what is run by hand. `make` alone checks everything that needs no network once the tools are built.
 LINT     := go tool -modfile=.ci/tools.mod golangci-lint
 FUZZTIME ?= 30000x
-SUITE    ?= internal/conformance/testdata
+SUITE    ?=
 
 .PHONY: check fmt fmt-check vet lint test race arch fuzz bench golden cover generate gallery conformance demo clean
 

@@ -25,12 +25,13 @@ func init() {
 	}
 }
 
-// MoveTarget returns where the payload of a Move leads: to, or position as
-// older clients say. The error is an [*EffectError].
+// MoveTarget returns where the payload of a Move leads: to, or, if that is
+// absent, null or empty, position as older clients say. The error is an
+// [*EffectError].
 func MoveTarget(payload signal.Value) (Point, error) {
 	name := "to"
 	v, ok := payload.Get(name)
-	if !ok || v.Kind() == signal.KindNull {
+	if !ok || v.Kind() == signal.KindNull || v.Kind() == signal.KindArray && v.Len() == 0 {
 		name = "position"
 		if v, ok = payload.Get(name); !ok {
 			return Point{}, &EffectError{Kind: KindMove, Path: "/payload/to", Reason: "missing", Err: ErrPayload}

@@ -24,6 +24,18 @@ const town = `{
 	"spatial_index": {"me": [0, 0], "ally": [0, 500], "rival": [3, 0], "tree": [0, 8]}
 }`
 
+// look returns an observer for "me", who has been shown the world.
+func look(t *testing.T, w *agents.World, policy signal.Value) *agents.Observer {
+	t.Helper()
+	lens, err := agents.CompileLens(policy, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := agents.NewObserver("me", lens)
+	o.Begin(w.Reader, 0)
+	return o
+}
+
 // TestPolicies shows what "me" sees of one town under each policy: the ids and
 // the names of the fields shown.
 func TestPolicies(t *testing.T) {
@@ -52,7 +64,7 @@ func TestPolicies(t *testing.T) {
 		{`{"policy":"all","of":[{"policy":"everything"},{"policy":"fields","fields":{"plan":false,"hp":false},"of":"rivals","types":["agent"]}]}`, `ally(hp plan position team type) rival(position team type) rumour(type) tree(hp position type)`},
 		{`{"policy":"fields","fields":{"plan":false},"of":"allies"}`, `ally(hp position team type) rival(hp plan position team type) rumour(type) tree(hp position type)`},
 	} {
-		o := look(t, newWorld(t, town), "me", parse(t, tt.policy))
+		o := look(t, newWorld(t, town), parse(t, tt.policy))
 		var seen []string
 		for id, v := range o.View().VisibleEntities.Members() {
 			var names []string
@@ -102,7 +114,7 @@ func TestObserves(t *testing.T) {
 		{`{"policy":"all","of":[{"policy":"conversation"},{"policy":"distance","limit":2}]}`, "Speak", "rival", `{}`, true},
 	} {
 		w := newWorld(t, town)
-		o := look(t, w, "me", parse(t, tt.policy))
+		o := look(t, w, parse(t, tt.policy))
 		e := effect(t, 1, tt.kind, tt.source, tt.payload)
 		if got := o.Observes(w.Reader, e); got != tt.want {
 			t.Errorf("%s: %s by %s %s: %v, want %v", tt.policy, tt.kind, tt.source, tt.payload, got, tt.want)
@@ -153,7 +165,7 @@ func TestSecretsStaySecret(t *testing.T) {
 // TestPrivateMessageArrives shows in what form.
 func TestPrivateMessageArrives(t *testing.T) {
 	w := newWorld(t, town)
-	o := look(t, w, "me", parse(t, `{"distance_limit":1}`))
+	o := look(t, w, parse(t, `{"distance_limit":1}`))
 	e := effect(t, 2, "Speak", "ally", `{"text":"psst","channel":"private","target_id":"me"}`)
 	c, err := w.Apply(e)
 	if err != nil {
@@ -169,7 +181,7 @@ func TestPrivateMessageArrives(t *testing.T) {
 // TestFog shows what stays when things are out of sight, and what goes.
 func TestFog(t *testing.T) {
 	w := newWorld(t, `{"entities":{"me":{},"a":{"hp":1},"b":{},"c":{}},"spatial_index":{"me":[0,0],"a":[1,0],"b":[2,0],"c":[3,0]},"relationships":{"me":["a","b"]}}`)
-	o := look(t, w, "me", parse(t, `{"policy":"fog","of":{"policy":"distance","limit":5},"capacity":2}`))
+	o := look(t, w, parse(t, `{"policy":"fog","of":{"policy":"distance","limit":5},"capacity":2}`))
 	for i, tt := range []struct{ kind, source, payload, want string }{
 		{"Move", "a", `{"to":[9,0]}`, `add /visible_entities/a/last_seen_seq 1, replace /visible_relationships/me ["b"]`},
 		{"EntityUpdated", "", `{"entity_id":"a","fields":{"hp":0}}`, `nothing`},

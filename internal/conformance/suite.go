@@ -33,8 +33,17 @@ type Case struct {
 	// Inapplicable says why the case is not judged; it is listed, neither passed
 	// nor failed.
 	Inapplicable string
-	// Judge runs the case and says what is wrong, nil if it passes.
+	// Judge runs the case and says what is wrong, nil if it passes. An error that
+	// wraps [ErrInapplicable] is like Inapplicable, found out only by the run.
 	Judge func() error
+}
+
+// ErrInapplicable says that a case asks for something that the harness has no
+// way to do or to compare.
+var ErrInapplicable = errors.New("not applicable")
+
+func inapplicable(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInapplicable, fmt.Sprintf(format, args...))
 }
 
 // Suites lists what a conformance set holds.

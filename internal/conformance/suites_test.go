@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,22 +16,36 @@ import (
 const variable = "SAJOU_CONFORMANCE"
 
 // TestConformance judges every case of a set: the one that SAJOU_CONFORMANCE
-// names, or else our own in testdata and, where it lies beside the repository,
-// the shared sample. It closes with one line a suite.
+// names, or else our own and, where it lies beside the repository, the shared
+// sample. It closes with one line a suite. Of our own no case may be inapplicable.
 func TestConformance(t *testing.T) {
-	sets := []string{"testdata"}
-	if named := os.Getenv(variable); named != "" {
-		sets = []string{fromRoot(named)}
-	} else if _, err := os.Stat("../../../shared/conformance"); err == nil {
-		sets = append(sets, "../../../shared/conformance")
-	}
 	var lines strings.Builder
-	for _, set := range sets {
+	if named := os.Getenv(variable); named != "" {
 		for _, suite := range conformance.Suites {
-			judge(t, set, suite, &lines)
+			judge(t, fromRoot(named), suite, &lines)
+		}
+	} else {
+		for _, suite := range conformance.Suites {
+			for _, line := range judge(t, ownSet(suite), suite, &lines) {
+				t.Error(line)
+			}
+		}
+		if _, err := os.Stat("../../../shared/conformance"); err == nil {
+			for _, suite := range conformance.Suites {
+				judge(t, "../../../shared/conformance", suite, &lines)
+			}
 		}
 	}
 	fmt.Print(lines.String())
+}
+
+// ownSet returns where our own files of a suite are: those about agents, which
+// are data for any engine, at the module's root.
+func ownSet(suite conformance.Suite) string {
+	if suite.Folder == "agents" {
+		return "../../testdata"
+	}
+	return "testdata"
 }
 
 // fromRoot takes a relative path from the module's root, where go test is
@@ -43,11 +58,11 @@ func fromRoot(path string) string {
 }
 
 // judge runs one suite of a set and writes its lines, that of the cases counted
-// apart after that of the rest.
-func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Builder) {
+// apart after that of the rest. It returns the lines of those that are inapplicable.
+func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Builder) (inapplicable []string) {
+	t.Helper()
 	names := []string{suite.Folder}
 	passed, failed := map[string]int{}, map[string]int{}
-	var inapplicable []string
 	t.Run(suite.Folder, func(t *testing.T) {
 		cases, err := suite.Cases(set)
 		if err != nil {
@@ -67,14 +82,18 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 					names = append(names, name)
 				}
 			}
-			ok := t.Run(c.Name, func(t *testing.T) {
-				if err := c.Judge(); err != nil {
+			var err error
+			t.Run(c.Name, func(t *testing.T) {
+				if err = c.Judge(); err != nil && !errors.Is(err, conformance.ErrInapplicable) {
 					t.Error(err)
 				}
 			})
-			if ok {
+			switch {
+			case errors.Is(err, conformance.ErrInapplicable):
+				inapplicable = append(inapplicable, fmt.Sprintf("%s: %s: %v\n", suite.Folder, c.Name, err))
+			case err == nil:
 				passed[name]++
-			} else {
+			default:
 				failed[name]++
 			}
 		}
@@ -85,4 +104,5 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 	for _, line := range inapplicable {
 		lines.WriteString(line)
 	}
+	return inapplicable
 }
