@@ -112,28 +112,30 @@ func BenchmarkEffect(b *testing.B) {
 }
 
 // BenchmarkWideView is a delta for an agent that sees everything, whose digest
-// is over all of it.
+// is over all of it: somebody speaks, or the agent itself moves.
 func BenchmarkWideView(b *testing.B) {
 	for _, n := range sizes {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			w := spread(b, n)
-			o := agents.NewObserver("e00000", agents.NewLens(nil, agents.LensConfig{}))
-			o.Begin(w.Reader, 0)
-			payload := value(b, map[string]any{"text": "hello"})
-			seq := uint64(0)
-			b.ReportAllocs()
-			for b.Loop() {
-				seq++
-				e := agents.Effect{Kind: "Speak", Payload: payload, GlobalSeq: seq, SimTime: float64(seq), SourceID: "e00005"}
-				c, err := w.Apply(e)
-				if err != nil {
-					b.Fatal(err)
+		for _, kind := range []string{"Speak", "Move"} {
+			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
+				w := spread(b, n)
+				o := agents.NewObserver("e00005", agents.NewLens(nil, agents.LensConfig{}))
+				o.Begin(w.Reader, 0)
+				payload := value(b, map[string]any{"text": "hello", "to": []int{1, 2}})
+				seq := uint64(0)
+				b.ReportAllocs()
+				for b.Loop() {
+					seq++
+					e := agents.Effect{Kind: kind, Payload: payload, GlobalSeq: seq, SimTime: float64(seq), SourceID: "e00005"}
+					c, err := w.Apply(e)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, ok := o.Update(w.Reader, e, c); !ok {
+						b.Fatal("no delta")
+					}
 				}
-				if _, ok := o.Update(w.Reader, e, c); !ok {
-					b.Fatal("no delta")
-				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -150,24 +152,31 @@ func crowd(b *testing.B, n int, config string) *run {
 	return r
 }
 
-// BenchmarkCore decides and folds one Speak in worlds of more and more agents,
+// BenchmarkCore decides and folds one intent in worlds of more and more agents,
 // of which ten are near: what it costs goes by those.
 func BenchmarkCore(b *testing.B) {
-	for _, n := range []int{10, 1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			r := crowd(b, n, "")
-			i := 0
-			for b.Loop() {
-				i++
-				o, records := r.core.Submit(r.now, speak("a3", fmt.Sprint(i), 0))
-				if !o.OK() {
-					b.Fatal(o.Err())
+	for _, n := range sizes {
+		for _, kind := range []string{"Speak", "Move"} {
+			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
+				r := crowd(b, n, "")
+				payloads := [2]signal.Value{}
+				for i := range payloads {
+					payloads[i] = value(b, map[string]any{"text": "hi", "to": []float64{float64(i), 3}})
 				}
-				for _, record := range records {
-					r.core.Apply(r.now, record)
+				i := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					i++
+					o, records := r.core.Submit(r.now, agents.Intent{Kind: kind, Payload: payloads[i%2], ReqID: fmt.Sprint(i), AgentID: "a3"})
+					if !o.OK() {
+						b.Fatal(o.Err())
+					}
+					for _, record := range records {
+						r.core.Apply(r.now, record)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

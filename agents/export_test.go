@@ -18,3 +18,7 @@ func Insides(c *Core) string {
 	return fmt.Sprintf("entities %v\nplaces %v\ntree %d %v\nout %v\nin %v\nrelations %d\nteams %v\nunplaced %v\nhead %v\nmetadata %v",
 		entities, s.places.at, s.places.tree.Len(), tree, s.out, s.in, s.relations, s.teams, s.unplaced, s.head, s.metadata)
 }
+
+// Crosses reports whether a path is one of others, which are in order, or lies
+// above or below one.
+var Crosses = crosses

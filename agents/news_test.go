@@ -3,9 +3,12 @@ package agents_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/agents"
 )
@@ -100,4 +103,22 @@ func TestNobodyWaits(t *testing.T) {
 	if !bytes.Equal(ahead.AppendState(nil), r.core.AppendState(nil)) {
 		t.Error("another state")
 	}
+}
+
+// TestCrosses compares the search for paths that conflict with one that asks
+// each of them.
+func TestCrosses(t *testing.T) {
+	path := rapid.StringOfN(rapid.SampledFrom([]rune("/ab!~")), 0, 6, -1)
+	below := func(path, other string) bool {
+		return strings.HasPrefix(path, other) && (len(path) == len(other) || path[len(other)] == '/')
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		paths := rapid.SliceOfN(path, 0, 6).Draw(t, "paths")
+		slices.Sort(paths)
+		one := path.Draw(t, "path")
+		want := slices.ContainsFunc(paths, func(p string) bool { return below(p, one) || below(one, p) })
+		if got := agents.Crosses(paths, one); got != want {
+			t.Fatalf("%q and %q: %v, want %v", one, paths, got, want)
+		}
+	})
 }

@@ -57,6 +57,7 @@ type Reach struct {
 	// The others say on what the answer about an entity depends beyond that
 	// entity and the observer's position.
 
+	Fixed  bool     // not even on that position: who moves sees what it saw before
 	Graph  int      // relations so many steps from the observer
 	Fields []string // these fields of the observer's entity
 	Opaque bool     // anything: every effect asks about every entity again
@@ -85,6 +86,7 @@ func (r Reach) rank() int {
 
 // mind adds to r on what other depends.
 func (r *Reach) mind(other Reach) {
+	r.Fixed = r.Fixed && other.Fixed
 	r.Graph = max(r.Graph, other.Graph)
 	r.Opaque = r.Opaque || other.Opaque
 	r.Mixed = r.Mixed || other.Mixed
@@ -139,7 +141,7 @@ type open struct{}
 
 func (open) Sees(*Eye, string) bool          { return true }
 func (open) Shows(*Eye, string, string) bool { return true }
-func (open) Reach() Reach                    { return Reach{Everything: true} }
+func (open) Reach() Reach                    { return Reach{Everything: true, Fixed: true} }
 
 // Everything is the policy that hides nothing.
 func Everything() Policy { return open{} }
@@ -148,7 +150,7 @@ func Everything() Policy { return open{} }
 type nothing struct{ open }
 
 func (nothing) Sees(*Eye, string) bool  { return false }
-func (nothing) Reach() Reach            { return Reach{} }
+func (nothing) Reach() Reach            { return Reach{Fixed: true} }
 func (nothing) Covers(*Eye, Point) bool { return false }
 
 // Self is the policy of an agent that sees itself alone.
@@ -205,7 +207,7 @@ func (a all) Hears(eye *Eye, e Effect) Verdict {
 
 // Reach is the tightest bound of any: each of them holds.
 func (a all) Reach() Reach {
-	tightest := Reach{Everything: true}
+	tightest := Reach{Everything: true, Fixed: true}
 	for _, p := range a {
 		r := p.Reach()
 		if r.rank() < tightest.rank() || r.rank() == 1 && tightest.rank() == 1 && r.Radius < tightest.Radius {
@@ -268,7 +270,7 @@ func (a anyOf) Hears(eye *Eye, e Effect) Verdict {
 }
 
 func (a anyOf) Reach() Reach {
-	var sum Reach
+	sum := Reach{Fixed: true}
 	for _, p := range a {
 		r := p.Reach()
 		sum.Everything = sum.Everything || r.Everything
@@ -294,7 +296,7 @@ type not struct {
 func (n not) Sees(eye *Eye, id string) bool  { return !n.p.Sees(eye, id) }
 func (n not) Covers(eye *Eye, at Point) bool { return !covers(n.p, eye, at) }
 func (n not) Reach() Reach {
-	r := Reach{Everything: true}
+	r := Reach{Everything: true, Fixed: true}
 	r.mind(n.p.Reach())
 	r.Kinds = nil
 	return r
@@ -377,7 +379,7 @@ func (p allyPolicy) Shows(_ *Eye, _, field string) bool {
 	return len(p.fields) == 0 || slices.Contains(p.fields, field)
 }
 func (allyPolicy) Covers(*Eye, Point) bool { return false }
-func (allyPolicy) Reach() Reach            { return Reach{Team: true, Fields: []string{"team"}} }
+func (allyPolicy) Reach() Reach            { return Reach{Team: true, Fixed: true, Fields: []string{"team"}} }
 
 // Of says whose fields a [FieldRule] is about.
 type Of uint8
@@ -441,7 +443,7 @@ func (r FieldRule) concerns(eye *Eye, id string) bool {
 }
 
 func (p fieldPolicy) Reach() Reach {
-	r := Reach{Everything: true}
+	r := Reach{Everything: true, Fixed: true}
 	for _, rule := range p.rules {
 		if rule.Of == OfAllies || rule.Of == OfRivals {
 			r.Mixed, r.Fields = true, []string{"team"}

@@ -46,7 +46,7 @@ func (p *relationshipPolicy) Sees(eye *Eye, id string) bool {
 func (p *relationshipPolicy) Covers(*Eye, Point) bool { return false }
 
 func (p *relationshipPolicy) Reach() Reach {
-	return Reach{Depth: p.rule.Depth, Graph: p.rule.Depth}
+	return Reach{Depth: p.rule.Depth, Graph: p.rule.Depth, Fixed: true}
 }
 
 // reached returns all that is within reach of the agent, itself included.

@@ -272,7 +272,7 @@ func (o *Observer) observes(eye *Eye, e Effect) bool {
 func (o *Observer) concerned(eye *Eye, c Changes) (ids []string, fresh bool) {
 	reach := o.lens.reach
 	whole := reach.Opaque || reach.Graph > 0 && len(c.Relations) > 0
-	if slices.ContainsFunc(c.Places, func(p PlaceChange) bool { return p.ID == o.agent }) {
+	if !reach.Fixed && slices.ContainsFunc(c.Places, func(p PlaceChange) bool { return p.ID == o.agent }) {
 		whole = true
 	}
 	fresh = reach.Opaque

@@ -1,0 +1,311 @@
+package agents_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// TestRetry shows that a refusal that may change leaves the req_id free, and a
+// final one does not.
+func TestRetry(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	wantCode(t, r.submit(speak("a", "r", 0)), agents.StaleContext)
+	if o := r.submit(speak("a", "r", 1)); !o.OK() || o.Status != agents.Accepted {
+		t.Fatalf("the second try: %v", o.Err())
+	}
+	bad := speak("a", "bad", 2)
+	bad.Payload = signal.Value("\x80")
+	o := r.submit(bad)
+	wantCode(t, o, agents.Invalid)
+	again := speak("a", "bad", 2)
+	if o := r.submit(again); o.Status != agents.Duplicate {
+		t.Errorf("a request that was refused for good is answered %v", o.Status)
+	}
+	if r.effects != 2 {
+		t.Errorf("%d effects, want 2", r.effects)
+	}
+}
+
+// TestStaleByOwnSight shows that only what an agent can see makes it stale.
+func TestStaleByOwnSight(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	for range 3 {
+		r.draft(agents.Draft{Kind: "Ping", SourceID: "c"})
+	}
+	if o := r.submit(speak("a", "r1", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	wantCode(t, r.submit(speak("c", "r1", 0)), agents.StaleContext)
+}
+
+// TestQuantumIsOneInstant shows that what is asked at the same time makes
+// nobody stale, and that of two who want the same the first in order has it.
+func TestQuantumIsOneInstant(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","rules":{"min_separation":1}}`)
+	move := func(agent string, priority int) *agents.Intent {
+		return &agents.Intent{Kind: "Move", Payload: parse(t, `{"to":[1,1]}`), ReqID: "r", AgentID: agent, Priority: priority}
+	}
+	d := r.core.Decide(0, agents.Quantum{By: agents.CloseFlush}, []agents.Submission{{Intent: move("a", 0)}, {Intent: move("b", 5)}})
+	wantCode(t, d.Outcomes[0], agents.IntentConflict)
+	if !d.Outcomes[1].OK() {
+		t.Error(d.Outcomes[1].Err())
+	}
+	r.keep(d.Records)
+	if _, ok := r.core.Answered("a", "r"); ok {
+		t.Error("a conflict is remembered")
+	}
+}
+
+// TestQuota goes over the edge of the window and of a cooldown.
+func TestQuota(t *testing.T) {
+	r := meadow(t, `{"quota_intents_per_minute":2,"cooldowns":{"Speak":1000},"staleness_threshold":100}`)
+	for i, step := range []struct {
+		at   time.Duration
+		want agents.Code
+	}{
+		{0, ""},
+		{999 * time.Millisecond, agents.CooldownActive},
+		{time.Second, ""},
+		{30 * time.Second, agents.QuotaExceeded},
+		{time.Minute - 1, agents.QuotaExceeded},
+		{time.Minute, ""},
+		{61*time.Second - 1, agents.QuotaExceeded},
+		{61 * time.Second, ""},
+	} {
+		r.advance(step.at - r.now)
+		o := r.submit(speak("a", fmt.Sprint("r", i), 0))
+		if step.want == "" && o.Err() != nil || step.want != "" && !errors.Is(o.Err(), step.want) {
+			t.Errorf("at %v: %v, want %q", step.at, o.Err(), step.want)
+		}
+		if step.want != "" && o.Rejection != nil {
+			if later, _ := r.core.Submit(r.now+o.Rejection.RetryAfter, speak("a", fmt.Sprint("r", i), 0)); !later.OK() {
+				t.Errorf("at %v: not after RetryAfter %v either: %v", step.at, o.Rejection.RetryAfter, later.Err())
+			}
+		}
+	}
+}
+
+// TestBatch shows that a batch is kept as a whole or not at all.
+func TestBatch(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	bad := speak("b", "r2", 0)
+	bad.Payload = signal.Value("\x80")
+	before := r.core.AppendState(nil)
+	d := r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), bad, speak("a", "r1", 0)})
+	wantCode(t, d.Outcomes[0], agents.BatchAborted)
+	wantCode(t, d.Outcomes[1], agents.Invalid)
+	wantCode(t, d.Outcomes[2], agents.BatchAborted)
+	r.keep(d.Records)
+	if r.effects != 0 || bytes.Equal(before, r.core.AppendState(nil)) {
+		t.Errorf("a refused batch has %d effects, and left no use of the refused one's quota", r.effects)
+	}
+	if o := r.submit(speak("b", "r2", 0)); o.Status != agents.Duplicate || !errors.Is(o.Err(), agents.Invalid) {
+		t.Errorf("what was refused for good in a batch is answered %v", o)
+	}
+	d = r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), speak("b", "r3", 0)})
+	r.keep(d.Records)
+	if r.effects != 2 || len(d.Records) != 3 || d.Records[0].Word != agents.WordQuantum {
+		t.Errorf("%d effects, records %v", r.effects, d.Records)
+	}
+}
+
+func (r *run) issue(req string, reads ...string) {
+	r.t.Helper()
+	_, records, err := r.core.Issue(r.now, agents.TokenRequest{AgentID: "a", ReqID: req, Current: true, Reads: reads})
+	r.must(records, err)
+}
+
+func (r *run) cancelled() string {
+	s := ""
+	for _, c := range r.gone {
+		s += fmt.Sprintf("%v %s %s\n", c.At, c.ReqID, c.Reason)
+	}
+	return s
+}
+
+// TestDebounce shows that an interruption that comes too soon is put off to the
+// end of the debounce, by time alone.
+func TestDebounce(t *testing.T) {
+	r := meadow(t, `{"debounce_ms":100}`)
+	r.issue("one")
+	r.advance(10 * time.Millisecond)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	r.issue("two")
+	r.advance(20 * time.Millisecond)
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	if next, ok := r.core.Next(); !ok || next != 110*time.Millisecond {
+		t.Errorf("next is %v, want 110ms", next)
+	}
+	r.advance(time.Second)
+	want := "10ms one stale_due_to_seq_gap_1_threshold_0\n110ms two stale_due_to_seq_gap_1_threshold_0\n"
+	if diff := cmp.Diff(want, r.cancelled()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestOnlyConflict shows that what does not conflict neither interrupts a
+// generation nor makes its intent stale.
+func TestOnlyConflict(t *testing.T) {
+	r := meadow(t, `{"interrupt":"only_conflict","debounce_ms":0,"cooldowns":"off"}`)
+	r.issue("one", "/entities/b")
+	r.issue("two", "/entities/a")
+	r.issue("three")
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"}) // writes nothing
+	r.advance(time.Millisecond)
+	r.draft(agents.Draft{Kind: "Speak", SourceID: "b", Payload: parse(t, `{"text":"hi"}`)})
+	want := "1ms one stale_due_to_conflict_seq_gap_2_threshold_0\n1ms three stale_due_to_conflict_seq_gap_2_threshold_0\n"
+	if diff := cmp.Diff(want, r.cancelled()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if o := r.submit(speak("a", "two", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	wantCode(t, r.submit(speak("a", "one", 0)), agents.StaleContext)
+}
+
+// TestLatency shows that what is on its way makes nobody stale, and that news
+// keeps its order.
+func TestLatency(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Configure(parse(t, `{"cooldowns":"off"}`)))
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"near":{},"far":{}},"spatial_index":{"a":[0,0],"near":[1,0],"far":[40,0]}}`)))
+	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"latency_model":{"model":"distance","base_ms":10,"per_unit_ms":1}}`)}))
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "far"})
+	if at := r.arrived["a"].At; at != 50*time.Millisecond {
+		t.Errorf("from far at %v", at)
+	}
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "near"})
+	if at := r.arrived["a"].At; at != 50*time.Millisecond {
+		t.Errorf("from near at %v, before what came first", at)
+	}
+	r.advance(50*time.Millisecond - 1)
+	if o, _ := r.core.Submit(r.now, speak("a", "r", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	o, _ := r.core.Submit(r.now+1, speak("a", "r", 0))
+	wantCode(t, o, agents.StaleContext)
+}
+
+// TestDeadline shows that a generation that is not over in time is answered.
+func TestDeadline(t *testing.T) {
+	r := meadow(t, `{"deadline_ms":200}`)
+	r.issue("one")
+	if next, ok := r.core.Next(); !ok || next != 200*time.Millisecond {
+		t.Errorf("next is %v, %v", next, ok)
+	}
+	r.advance(200*time.Millisecond - 1)
+	if rs := r.core.Expire(r.now); len(rs) > 0 {
+		t.Errorf("too early: %v", rs)
+	}
+	r.advance(1)
+	wantCode(t, r.submit(speak("a", "one", 0)), agents.Timeout)
+	if o, ok := r.core.Answered("a", "one"); !ok || !errors.Is(o.Err(), agents.Timeout) {
+		t.Errorf("%v %v", o, ok)
+	}
+	if rs := r.core.Expire(r.now); len(rs) > 0 {
+		t.Errorf("twice: %v", rs)
+	}
+	if _, ok := r.core.Next(); ok {
+		t.Error("something is still due")
+	}
+}
+
+// TestIntake shows turns, weights, urgency, and what happens without room.
+func TestIntake(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Configure(parse(t, `{"cooldowns":"off","max_queue_depth":3,"classes":{"shed":{"backpressure_policy":"shed_oldest"},"heavy":{"weight":2}}}`)))
+	for id, class := range map[string]string{"a": "heavy", "b": "", "c": "shed"} {
+		r.must(r.core.Register(agents.Registration{AgentID: id, Class: class}))
+	}
+	var intake agents.Intake
+	offer := func(agent, req string, priority int) agents.Offered {
+		in := speak(agent, req, 0)
+		in.Priority = priority
+		return intake.Offer(r.core, 0, agents.Submission{Intent: &in})
+	}
+	for _, agent := range []string{"b", "a", "c"} {
+		for i, priority := range []int{0, 20, 10} {
+			offer(agent, fmt.Sprint(agent, i), priority)
+		}
+	}
+	if o := offer("b", "b0", 0); !o.Joined {
+		t.Errorf("the same request again: %+v", o)
+	}
+	o := offer("b", "b3", 0)
+	wantCode(t, o.Outcome, agents.QueueFull)
+	if o := offer("c", "c3", 0); o.Shed == nil || o.Shed.Intent.ReqID != "c0" || o.Refusal.Recovery != agents.ShedOldest {
+		t.Errorf("shed: %+v", o)
+	}
+	var got []string
+	for range 3 {
+		for _, w := range intake.Take(r.core, 4, math.Inf(1)) {
+			got = append(got, w.Intent.ReqID)
+		}
+		got = append(got, "|")
+	}
+	if want := []string{"a1", "a2", "b1", "c1", "|", "a0", "b2", "c2", "b0", "|", "c3", "|"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if intake.Len() != 0 {
+		t.Errorf("%d left", intake.Len())
+	}
+}
+
+// TestBreakerForgets shows where a breaker differs from the document's sketch.
+func TestBreakerForgets(t *testing.T) {
+	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 2, Recovery: time.Second}}
+	for i, step := range []struct {
+		at        time.Duration
+		ok, asked bool
+		want      agents.BreakerState
+	}{
+		{0, false, true, agents.BreakerClosed},
+		{1, true, true, agents.BreakerClosed},
+		{2, false, true, agents.BreakerClosed},
+		{3, false, true, agents.BreakerIsOpen},
+		{3 + time.Second, true, false, agents.BreakerIsOpen},
+		{4 + time.Second, false, true, agents.BreakerIsOpen},
+		{5 + 2*time.Second, true, true, agents.BreakerClosed},
+	} {
+		asked := b.Allow(step.at)
+		if asked {
+			b.Done(step.at, step.ok)
+		}
+		if asked != step.asked || b.State() != step.want {
+			t.Errorf("step %d: asked %v, %s", i, asked, b.State())
+		}
+	}
+}
+
+// TestBreakerAbandon shows that a call that was given up says nothing, and that
+// a probe that was makes place for another.
+func TestBreakerAbandon(t *testing.T) {
+	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 1, Recovery: time.Second, Probes: 1}}
+	b.Allow(0)
+	b.Abandon()
+	if b.State() != agents.BreakerClosed || b.Failures() != 0 {
+		t.Errorf("%s, %d failures", b.State(), b.Failures())
+	}
+	b.Allow(0)
+	b.Done(0, false)
+	for range 3 {
+		if !b.Allow(2*time.Second) || b.Allow(2*time.Second) {
+			t.Fatal("not one probe at a time")
+		}
+		b.Abandon()
+		if b.State() != agents.BreakerHalfOpen || b.Failures() != 1 {
+			t.Errorf("%s, %d failures", b.State(), b.Failures())
+		}
+	}
+}
