@@ -332,11 +332,11 @@ func (t *turn) due() error {
 			return err
 		}
 	}
-	if at, ok := t.core.Next(); ok && at <= t.now {
-		_, err := t.batch(nil, "")
-		return err
+	if !t.core.Due(t.now) {
+		return nil
 	}
-	return nil
+	_, err := t.batch(nil, "")
+	return err
 }
 
 // Advance lets session time pass up to an instant, in a session whose time does

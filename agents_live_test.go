@@ -44,10 +44,10 @@ func inTime(t *testing.T, f func(*testing.T, *stopped, *sajou.Session)) {
 	})
 }
 
-// say has somebody from outside say something that all see.
-func say(t *testing.T, w *sajou.Agents, source, text string) agents.Outcome {
+// say has b say something that all see.
+func say(t *testing.T, w *sajou.Agents, text string) agents.Outcome {
 	t.Helper()
-	o, err := w.Broadcast(t.Context(), draft("MessageEmitted", source, fmt.Sprintf(`{"text":%q}`, text)))
+	o, err := w.Broadcast(t.Context(), draft("MessageEmitted", "b", fmt.Sprintf(`{"text":%q}`, text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,14 @@ func TestTimeInterrupts(t *testing.T) {
 		}
 
 		first := begin("first", 0)
-		say(t, world, "b", "one")
+		say(t, world, "one")
 		synctest.Wait()
 		if got := cause(first); !strings.Contains(got, "stale_due_to_seq_gap_1_threshold_0") {
 			t.Errorf("news: %s", got)
 		}
 		second := begin("second", 0)
 		th.pass(40 * time.Millisecond)
-		say(t, world, "b", "two")
+		say(t, world, "two")
 		synctest.Wait()
 		if got := cause(second); got != "going on" {
 			t.Errorf("within the debounce: %s", got)
@@ -135,7 +135,7 @@ func TestNewsTakesTime(t *testing.T) {
 			}
 			close(told)
 		}()
-		o := say(t, world, "b", "hello")
+		o := say(t, world, "hello")
 		th.pass(69 * time.Millisecond)
 		if len(told) != 0 {
 			t.Error("told too early")
@@ -166,7 +166,7 @@ func TestSlowReader(t *testing.T) {
 			r := &reader{a, value(t, `{"visible_entities":{},"visible_relationships":{}}`)}
 			r.read(t.Context(), t, world.Now())
 			for i := range 10 {
-				say(t, world, "b", fmt.Sprint(i))
+				say(t, world, fmt.Sprint(i))
 			}
 			if err := world.Settle(t.Context()); err != nil {
 				t.Fatal(err)
@@ -174,7 +174,7 @@ func TestSlowReader(t *testing.T) {
 			var got []uint64
 			for range want {
 				if len(got) == 3 && policy == "drop_newest" {
-					say(t, world, "b", "once more")
+					say(t, world, "once more")
 				}
 				o, err := a.NextObservation(t.Context())
 				if err != nil {
@@ -208,7 +208,7 @@ func TestResume(t *testing.T) {
 	a := register(t, world, "a", value(t, `{"policy":"everything"}`))
 	var seqs []uint64
 	for i := range 5 {
-		seqs = append(seqs, say(t, world, "b", fmt.Sprint(i)).GlobalSeq)
+		seqs = append(seqs, say(t, world, fmt.Sprint(i)).GlobalSeq)
 	}
 	if err := world.Settle(t.Context()); err != nil {
 		t.Fatal(err)
@@ -296,6 +296,33 @@ func tick(t *testing.T) {
 	}
 	if heads[0] != heads[1] || heads[1] != heads[2] {
 		t.Errorf("the order of arrival shows: %v", heads)
+	}
+}
+
+// A request is remembered whatever its name and its agent's look like, also
+// where both together are too long for a key of the log.
+func TestAnyNameIsRemembered(t *testing.T) {
+	world := beginWorld(t, sajou.TimeManual).Agents()
+	if err := world.Configure(t.Context(), value(t, `{`+unlimited+`}`)); err != nil {
+		t.Fatal(err)
+	}
+	effects := map[uint64]string{}
+	for _, id := range []string{"a", "a/b", "a~1b", strings.Repeat("ü", agents.MaxID/2)} {
+		g := register(t, world, id, nil)
+		for _, reqID := range []string{"1", "b/1", strings.Repeat("x", agents.MaxReqID)} {
+			in := agents.Intent{Kind: "Speak", Payload: value(t, `{"text":"hello"}`), ReqID: reqID}
+			first, err := g.Submit(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other, ok := effects[first.GlobalSeq]; ok {
+				t.Errorf("%s/%s has the effect of %s", id, reqID, other)
+			}
+			effects[first.GlobalSeq] = id + " " + reqID
+			if again, err := g.Submit(t.Context(), in); err != nil || again.Status != agents.Duplicate || again.GlobalSeq != first.GlobalSeq {
+				t.Errorf("%s/%s asked again: %v, %v", id, reqID, again, err)
+			}
+		}
 	}
 }
 

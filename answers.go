@@ -2,20 +2,28 @@ package sajou
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// intentPrefix begins the idempotency keys of agents' requests. A record may
-// not have such a key.
+// intentPrefix begins the idempotency keys of agents' requests. A record of the
+// program's own may not have such a key.
 const intentPrefix = "intent/"
 
-// intentKey returns the key under which a request is answered in the log. ~ and
-// / in the agent's id are escaped as in a JSON pointer.
+// intentKey returns the key under which a request is answered in the log:
+// intent/AGENT/REQ_ID, with ~ and / in the agent's id escaped as in a JSON pointer,
+// or if that is too long for a key a digest of it.
 func intentKey(agentID, reqID string) string {
-	return intentPrefix + escapeKey.Replace(agentID) + "/" + reqID
+	key := intentPrefix + escapeKey.Replace(agentID) + "/" + reqID
+	if len(key) <= eventlog.MaxKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return intentPrefix + hex.EncodeToString(sum[:]) // with no second /, as the others have
 }
 
 var escapeKey = strings.NewReplacer("~", "~0", "/", "~1")

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,9 @@ type Session struct {
 	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
 	snapped  eventlog.Seq     // the newest snapshot; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
+
+	snappedAt  uint64 // logBytes at the newest snapshot; guarded by mu
+	imageBytes uint64 // its size, if that is large; guarded by mu
 
 	agentsOnce sync.Once
 	agents     *Agents // made when it is first asked for
@@ -221,6 +225,9 @@ func outcomeOf(t *eventlog.Ticket) (Outcome, error) {
 func check(ctx context.Context, r *Record) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if strings.HasPrefix(r.Key, intentPrefix) {
+		return fmt.Errorf("%w: keys that begin with %s are for agents' requests", eventlog.ErrInvalid, intentPrefix)
 	}
 	if len(r.Declarations) == 0 && len(r.Signals) == 0 {
 		return fmt.Errorf("%w: a record needs a declaration or a signal", eventlog.ErrInvalid)
@@ -511,12 +518,24 @@ func (s *Session) apply(t *eventlog.Ticket) {
 // fits no entry of the log and is ignored.
 func (s *Session) snapshot() {
 	w, head := s.engine.writer, s.fold.Head()
-	if w == nil || !s.engine.snaps.Due(s.snapped, head.Seq) {
+	if w == nil || !s.engine.snaps.Due(s.snapped, head.Seq) || s.logBytes-s.snappedAt < s.imageBytes {
 		return
 	}
-	s.snapped = head.Seq
-	w.Offer(s.Name(), s.fold.Image(), s.logBytes)
+	img := s.fold.Image()
+	s.snapped, s.snappedAt, s.imageBytes = head.Seq, s.logBytes, 0
+	for _, p := range img.Parts {
+		s.imageBytes += uint64(len(p.Data))
+	}
+	if s.imageBytes < largeImage {
+		s.imageBytes = 0
+	}
+	w.Offer(s.Name(), img, s.logBytes)
 }
+
+// largeImage is the size of a state, in bytes, from which on the next image has
+// to wait until as much has been logged: writing down the state of a large world
+// then costs no more than its log does.
+const largeImage = 256 << 10
 
 // State returns the state at the newest entry, complete at its instant, once
 // that entry is durable. It belongs to the caller.

@@ -135,7 +135,7 @@ func (b *bench) pace() error {
 	err = spread(paceAgents, paceAgents, func(i int) error {
 		for k := range b.scale.paced {
 			due := start.Add(time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents)
-			time.Sleep(time.Until(due))
+			<-time.After(time.Until(due))
 			from := time.Now()
 			o, err := list[i].Submit(b.ctx, speak(fmt.Sprint(k)))
 			if err != nil {
