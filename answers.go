@@ -39,11 +39,15 @@ type keyedAnswers struct {
 	// be read from the log yet. Of two maps the older one is dropped when the
 	// newer is full.
 	newer, older map[string]agents.Answer
+	none         map[string]struct{} // not answered when this turn looked
 }
 
 const answersAtHand = 16 << 10 // of each map
 
-func (k *keyedAnswers) begin(round *eventlog.Round) { k.round, k.err = round, nil }
+func (k *keyedAnswers) begin(round *eventlog.Round) {
+	k.round, k.err = round, nil
+	clear(k.none)
+}
 
 func (k *keyedAnswers) note(agentID, reqID string, a agents.Answer) {
 	if len(k.newer) >= answersAtHand || k.newer == nil {
@@ -60,8 +64,15 @@ func (k *keyedAnswers) Answered(agentID, reqID string) (agents.Answer, bool) {
 			return a, true
 		}
 	}
+	if _, ok := k.none[key]; ok {
+		return agents.Answer{}, false
+	}
 	t, err := k.round.Repeat(key)
 	if err != nil || t == nil {
+		if k.none == nil {
+			k.none = map[string]struct{}{}
+		}
+		k.none[key] = struct{}{}
 		k.fail(err)
 		return agents.Answer{}, false
 	}

@@ -4,6 +4,7 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -24,6 +25,28 @@ type sight struct {
 	seq  uint64 // of the effect that hid it
 	note []byte
 	at   int
+
+	// What changed since the sight before it is the same for all to whom both
+	// are shown.
+	changed atomic.Pointer[sightChange]
+}
+
+// sightChange is how one sight became another.
+type sightChange struct {
+	from *sight
+	ops  []Operation
+}
+
+// since returns the operations that make s of another sight of the same entity.
+// They belong to s.
+func (s *sight) since(from *sight) []Operation {
+	if c := s.changed.Load(); c != nil && c.from == from {
+		return c.ops
+	}
+	ops := appendDiff(nil, pathEntities+"/"+escape(s.id), from.value(), s.value())
+	from.changed.Store(nil) // or else each would keep all that were before it
+	s.changed.Store(&sightChange{from, ops})
+	return ops
 }
 
 const lastSeen = "last_seen_seq"

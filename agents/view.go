@@ -369,7 +369,7 @@ func appendSight(ops []Operation, id string, old, now *sight) []Operation {
 	case old == nil:
 		return append(ops, Operation{Op: "add", Path: pathEntities + "/" + escape(id), Value: now.value()})
 	default:
-		return appendDiff(ops, pathEntities+"/"+escape(id), old.value(), now.value())
+		return append(ops, now.since(old)...)
 	}
 }
 

@@ -346,6 +346,7 @@ type turns struct {
 	mu      sync.Mutex
 	waiting []*turn // guarded by mu; bounded by the number of callers
 	leading bool    // somebody runs a round, or was told to; guarded by mu
+	idle    []*turn // to be used anew, at most maxRound; guarded by mu
 }
 
 // turn is one caller's place in the queue.
@@ -366,14 +367,17 @@ const (
 	maxRoundBytes = 1 << 20
 )
 
-var turnPool = sync.Pool{New: func() any { return &turn{wake: make(chan bool, 1)} }}
-
 // inRound has f run in a round. With sync it returns when the round is durable,
 // otherwise when it has reached the store. Its caller keeps the log open.
 func (s *Session) inRound(f func(*Round), sync bool) error {
-	t := turnPool.Get().(*turn)
-	t.f, t.sync = f, sync
 	s.turns.mu.Lock()
+	var t *turn
+	if n := len(s.turns.idle); n > 0 {
+		t, s.turns.idle = s.turns.idle[n-1], s.turns.idle[:n-1]
+	} else {
+		t = &turn{wake: make(chan bool, 1)}
+	}
+	t.f, t.sync = f, sync
 	s.turns.waiting = append(s.turns.waiting, t)
 	lead := !s.turns.leading
 	s.turns.leading = true
@@ -386,7 +390,11 @@ func (s *Session) inRound(f func(*Round), sync bool) error {
 	}
 	err, c, panicked, exited := t.err, t.commit, t.panicked, t.exited
 	*t = turn{wake: t.wake}
-	turnPool.Put(t)
+	s.turns.mu.Lock()
+	if len(s.turns.idle) < maxRound {
+		s.turns.idle = append(s.turns.idle, t)
+	}
+	s.turns.mu.Unlock()
 	if err == nil && sync && c != nil {
 		err = c.wait()
 	}
