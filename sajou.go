@@ -4,16 +4,20 @@
 // Everything that happens in a session is an entry of one hash-chained log
 // ([eventlog]). Everything else is a fold over that log and can be thrown away
 // ([projection]): which choreographies are in force, which performances are
-// under way ([choreography]) and what a viewer sees of them ([stage]). An
-// [Engine] is one store in one directory; a [Session] records signals and
-// drives sinks live; a [Replay] travels in time through what was recorded
-// ([replay]).
+// under way ([choreography]), what a viewer sees of them ([stage]), and the world
+// that agents share ([agents]). An [Engine] is one store in one directory; a
+// [Session] records signals and drives sinks live; [Agents] decides what agents
+// ask for and tells each what it may know; a [Replay] travels in time through
+// what was recorded ([replay]).
 //
 //	eng, err := sajou.Open(dir, sajou.Config{})
 //	ses, err := eng.Session(ctx, "release-42")
 //	_, err = ses.Define(ctx, definitions...)
 //	head, err := ses.Signal(ctx, sig)                        // durable when it returns
 //	live := ses.Attach(ctx, sink, 60)                        // a choreography.CommandSink, 60 frames a second
+//	scout, err := ses.Agents().Register(ctx, "scout", policy)
+//	outcome, err := scout.Submit(ctx, intent)                // durable, or a typed rejection
+//	seen, err := scout.NextObservation(ctx)
 //	state, err := eng.Replay("release-42").At(ctx, 812)
 //
 // # What a session records
@@ -30,9 +34,17 @@
 // where the word is choreography, sequence, easing, binding or scene, and the
 // declaration stands as it was written, so a log replays without any file
 // beside it. What a declaration refers to by name is in force before it.
-// Signals are entries whose data package signal describes. Nothing
-// in a log depends on the clock, the machine or chance: the same records
-// under the same session name give the same head hash in every store.
+// Signals are entries whose data package signal describes. What is decided of the
+// agents' world are entries of kind effect, data
+//
+//	[word, value]
+//
+// with the words of package agents. Two more entries of kind session go with
+// them, ["clock", {"origin": ns}] where no signal has told when session time began,
+// and ["tick", {}] where time alone has changed something. Nothing
+// in a log depends on the clock, the machine or chance but what came in with it:
+// the same records at the same times under the same session name give the same
+// head hash in every store.
 //
 // # Live and replay
 //
