@@ -478,3 +478,97 @@ func TestHundredAgents(t *testing.T) {
 	}
 	t.Logf("%d intents accepted, %d observations, %d generations ended", accepted.Load(), told.Load(), interrupted.Load())
 }
+
+// An intent of another major version is refused with what is spoken here, unless
+// the program knows how to bring it over.
+func TestSchemaVersion(t *testing.T) {
+	old := agents.Intent{Kind: "Say", Payload: value(t, `{"words":"hello"}`), ReqID: "1", SchemaVersion: "0.3.0"}
+	world := beginWorld(t, sajou.TimeManual).Agents()
+	g := register(t, world, "a", nil)
+	_, err := g.Submit(t.Context(), old)
+	if !errors.Is(err, agents.VersionMismatch) || !strings.Contains(err.Error(), `"0.3.0"`) || !strings.Contains(err.Error(), agents.SchemaVersion) {
+		t.Errorf("an old intent: %v", err)
+	}
+	old.SchemaVersion = "1.7.0"
+	if _, err := g.Submit(t.Context(), old); errors.Is(err, agents.VersionMismatch) {
+		t.Errorf("another minor version: %v", err)
+	}
+
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Migrate: func(in agents.Intent) (agents.Intent, error) {
+		words, ok := in.Payload.Get("words")
+		text, _ := words.Text()
+		if !ok || in.SchemaVersion != "0.3.0" {
+			return in, fmt.Errorf("version %s is not known", in.SchemaVersion)
+		}
+		return agents.Intent{Kind: "Speak", Payload: value(t, fmt.Sprintf(`{"text":%q}`, text)), ContextSeq: in.ContextSeq, AgentID: "mallory"}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = eng.Close() }()
+	ses, err := eng.Begin(t.Context(), "world", sajou.TimeManual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = register(t, ses.Agents(), "a", nil)
+	old.SchemaVersion, old.ContextSeq = "0.3.0", 9
+	if o, err := g.Submit(t.Context(), old); err != nil || o.Effect.Kind != "Speak" || o.Effect.SourceID != "a" || o.Effect.ReqID != "1" {
+		t.Errorf("an old intent that is brought over: %+v, %v", o, err)
+	}
+	old.ReqID, old.SchemaVersion = "2", "0.1.0"
+	if _, err := g.Submit(t.Context(), old); err == nil || !strings.Contains(err.Error(), "0.1.0 is not known") {
+		t.Errorf("an older intent: %v", err)
+	}
+}
+
+// most is what metrics tell of readers that do not read.
+type most struct {
+	sajou.DiscardMetrics
+	mu      sync.Mutex
+	waiting int // the most of one agent; guarded by mu
+	lost    int // guarded by mu
+}
+
+func (m *most) ObservationsWaiting(_, _ string, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting = max(m.waiting, n)
+}
+
+func (m *most) Undelivered(_, _ string, _ sajou.DeltaFate, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lost += n
+}
+
+// However long a reader does not read, no more waits for it than it has room for.
+func TestStalledReaderHoldsLittle(t *testing.T) {
+	var metrics most
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Metrics: &metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = eng.Close() }()
+	ses, err := eng.Begin(t.Context(), "world", sajou.TimeManual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := ses.Agents()
+	register(t, world, "b", nil)
+	for _, pressure := range []string{"defer", "shed_oldest", "drop_newest"} {
+		register(t, world, pressure, value(t, `{"policy":"everything","max_queue_depth":5,"backpressure_policy":"`+pressure+`"}`))
+	}
+	const n = 500
+	for i := range n {
+		say(t, world, fmt.Sprint(i))
+	}
+	if err := world.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	metrics.mu.Lock()
+	defer metrics.mu.Unlock()
+	// b has the room of the defaults, 100.
+	if metrics.waiting != 100 || metrics.lost < 3*(n-5)+n-100 {
+		t.Errorf("at most %d waited, %d were not handed over", metrics.waiting, metrics.lost)
+	}
+}
