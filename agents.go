@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -29,7 +28,7 @@ import (
 // the time of its entry, so a replay decides nothing and asks no clock.
 type Agents struct {
 	session *Session
-	clock   sessionClock
+	clock   *sessionClock // the session's
 
 	world   *worldState      // of the session's fold; guarded by session.mu
 	answers keyedAnswers     // likewise
@@ -97,33 +96,6 @@ func (b *inbox) withdraw(c *call) bool {
 	return false
 }
 
-// sessionClock is session time as agents' rules go by it.
-type sessionClock struct {
-	engine *Engine
-	wall   atomic.Bool  // it runs with the wall's clock, from origin on
-	origin atomic.Int64 // Unix time, ns
-	last   atomic.Int64 // where it stands at least
-}
-
-// now returns the session time it is.
-func (c *sessionClock) now() time.Duration {
-	at := time.Duration(c.last.Load())
-	if !c.wall.Load() {
-		return at
-	}
-	return max(at, time.Duration(c.engine.cfg.Now().UnixNano()-c.origin.Load()))
-}
-
-// reach moves it on to an instant.
-func (c *sessionClock) reach(at time.Duration) {
-	for {
-		last := c.last.Load()
-		if int64(at) <= last || c.last.CompareAndSwap(last, int64(at)) {
-			return
-		}
-	}
-}
-
 // Agents returns the session's world of agents.
 func (s *Session) Agents() *Agents {
 	s.agentsOnce.Do(func() { s.agents = newAgents(s) })
@@ -131,8 +103,10 @@ func (s *Session) Agents() *Agents {
 }
 
 func newAgents(s *Session) *Agents {
-	a := &Agents{session: s, waiting: map[uint64]asked{}, outbox: newOutbox(), audience: newRoll(), running: newGenerations()}
-	a.clock.engine = s.engine
+	a := &Agents{
+		session: s, clock: &s.clock, waiting: map[uint64]asked{},
+		outbox: newOutbox(), audience: newRoll(), running: newGenerations(),
+	}
 	s.mu.Lock()
 	a.world, _ = s.fold.State(ProjectionWorld).(*worldState) // Begin has looked
 	a.answers.log = s.log
@@ -144,7 +118,6 @@ func newAgents(s *Session) *Agents {
 	metrics.Opened(s.Name())
 	// The clock, and whatever is due already.
 	_ = a.turn(func(t *turn) error {
-		a.clock.reach(t.session.next.at)
 		for id := range t.core.Agents() {
 			metrics.Joined(s.Name(), id)
 		}
@@ -154,8 +127,7 @@ func newAgents(s *Session) *Agents {
 	return a
 }
 
-// turn is the right to decide: nobody else writes to the session, and the fold
-// stands at its newest entry.
+// turn is the right to decide about the world, see [Session.decide].
 type turn struct {
 	*Agents
 	round *eventlog.Round
@@ -163,37 +135,14 @@ type turn struct {
 	now   time.Duration
 }
 
-// turn runs f in a round of the log and returns when what it kept is durable.
 func (a *Agents) turn(f func(*turn) error) error {
-	s := a.session
-	var refused error
-	err := s.log.Write(func(round *eventlog.Round) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, t := range s.behind.take() {
-			s.apply(t)
-		}
-		if broken := s.broken.Load(); broken != nil {
-			refused = *broken
-			return
-		}
-		a.follow(&s.next)
+	return a.session.decide(func(round *eventlog.Round) error {
 		t := &turn{a, round, a.world.core, a.clock.now()}
 		a.answers.begin(round)
-		refused = f(t)
-		refused = cmp.Or(refused, a.answers.err)
+		err := f(t)
 		t.arm()
+		return cmp.Or(err, a.answers.err)
 	})
-	return cmp.Or(refused, err)
-}
-
-// follow takes over what records that are no agents' have said of the time.
-func (a *Agents) follow(p *position) {
-	if p.time.authority == TimeWall && p.time.hasOrigin && !a.clock.wall.Load() {
-		a.clock.origin.Store(p.time.origin)
-		a.clock.wall.Store(true)
-	}
-	a.clock.reach(p.at)
 }
 
 // keep records what was decided, all of it or nothing, and folds it. A record
@@ -201,7 +150,7 @@ func (a *Agents) follow(p *position) {
 // is what remembers answers.
 func (t *turn) keep(records []agents.Record) (*eventlog.Ticket, error) {
 	s := t.session
-	for _, r := range records {
+	for _, r := range records { // all are looked at before the first is staged
 		if size := len(r.Value) + maxRecordOverhead; size > s.engine.maxEntry() {
 			return nil, fmt.Errorf("%w: a record of the agents' world takes %d bytes, at most %d are allowed",
 				eventlog.ErrTooLarge, size, s.engine.maxEntry())
@@ -229,20 +178,23 @@ func (t *turn) keep(records []agents.Record) (*eventlog.Ticket, error) {
 // word, the request's key, and what the log adds.
 const maxRecordOverhead = 1024
 
-// batch stages records as one batch and folds it.
+// batch keeps records as one batch. Without any it keeps a mark that time has
+// passed.
 func (t *turn) batch(records []agents.Record, key string) (*eventlog.Ticket, error) {
 	s := t.session
-	p := s.draftWorld(t.now, records)
-	ticket, err := t.round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Key: key})
-	switch {
-	case err != nil:
-		return nil, err
-	case ticket.Repeat():
-		return nil, fmt.Errorf("sajou: session %q: request %q is decided twice", s.Name(), key)
+	p := s.openAt(t.now)
+	if len(records) == 0 {
+		s.scratch.data = appendTick(s.scratch.data)
+		s.scratch.add(eventlog.KindSession, p.at)
 	}
-	s.next = p
-	t.follow(&p)
-	s.apply(ticket)
+	for _, r := range records {
+		s.scratch.data = appendWord(s.scratch.data, r.Word, r.Value)
+		s.scratch.add(eventlog.KindEffect, p.at)
+	}
+	ticket, err := s.keep(t.round, p, key)
+	if err != nil {
+		return nil, err
+	}
 	for i := range records {
 		if agent, reqID, answer, ok := records[i].Answer(); ok {
 			t.answers.note(agent, reqID, answer)
@@ -251,35 +203,7 @@ func (t *turn) batch(records []agents.Record, key string) (*eventlog.Ticket, err
 			}
 		}
 	}
-	if broken := s.broken.Load(); broken != nil {
-		return nil, *broken
-	}
 	return ticket, nil
-}
-
-// draftWorld turns records into drafts in s.scratch, as [Session.draft] does.
-// Without any it drafts a mark that time has passed.
-func (s *Session) draftWorld(now time.Duration, records []agents.Record) position {
-	c := &s.scratch
-	p := s.open()
-	if p.time.wantsOrigin() {
-		// No signal has told when session time began: so that now is as late as
-		// what is recorded already.
-		p.time.origin, p.time.hasOrigin = s.engine.cfg.Now().UnixNano()-int64(p.at), true
-		c.data = appendClock(c.data, p.time.origin)
-		c.add(eventlog.KindSession, p.at)
-	}
-	p.at = max(p.at, now)
-	if len(records) == 0 {
-		c.data = appendTick(c.data)
-		c.add(eventlog.KindSession, p.at)
-	}
-	for _, r := range records {
-		c.data = appendWorldRecord(c.data, r)
-		c.add(eventlog.KindEffect, p.at)
-	}
-	c.finish()
-	return p
 }
 
 // alarm rings when time alone would change something.

@@ -26,14 +26,6 @@ const (
 	wordTick   = "tick"   // ["tick", {}]: session time has come this far
 )
 
-// appendDeclaration appends the data of a define entry: what it is, and the
-// declaration as it was written.
-func appendDeclaration(dst []byte, d choreography.Declaration) []byte {
-	dst = msgp.AppendArrayHeader(dst, 2)
-	dst = msgp.AppendString(dst, d.Word())
-	return append(dst, d.Value()...)
-}
-
 // appendOpened appends the data of a session's first entry.
 func appendOpened(dst []byte, authority TimeAuthority) []byte {
 	dst = msgp.AppendArrayHeader(dst, 2)
@@ -60,11 +52,11 @@ func appendTick(dst []byte) []byte {
 	return msgp.AppendMapHeader(dst, 0)
 }
 
-// appendWorldRecord appends the data of an effect entry.
-func appendWorldRecord(dst []byte, r agents.Record) []byte {
+// appendWord appends the data of an entry of which the word says what it is.
+func appendWord(dst []byte, word string, v signal.Value) []byte {
 	dst = msgp.AppendArrayHeader(dst, 2)
-	dst = msgp.AppendString(dst, r.Word)
-	return append(dst, r.Value...)
+	dst = msgp.AppendString(dst, word)
+	return append(dst, v...)
 }
 
 // WorldRecordOf returns what an effect entry says of the agents' world. It

@@ -25,6 +25,7 @@ type Session struct {
 	engine    *Engine
 	log       *eventlog.Session
 	authority TimeAuthority // for a session that has no entry yet
+	clock     sessionClock
 
 	// next is where the session will stand when all that was staged is folded.
 	// It belongs to the rounds of the log, of which one runs at a time.
@@ -91,7 +92,7 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{engine: e, log: log, authority: authority}
+	s := &Session{engine: e, log: log, authority: authority, clock: sessionClock{engine: e}}
 	// Recovery: the newest snapshot that fits, and the entries behind it.
 	s.fold, err = e.replayOf(log).Fold(ctx, log.Head().Seq)
 	if err != nil {
@@ -369,7 +370,7 @@ func (s *Session) draft(r *Record) (position, error) {
 			}
 			p.catalog = catalog
 		}
-		c.data = appendDeclaration(c.data, d)
+		c.data = appendWord(c.data, d.Word(), d.Value())
 		c.add(eventlog.KindDefine, p.at)
 	}
 	for i, sig := range r.Signals {

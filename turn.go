@@ -1,0 +1,106 @@
+package sajou
+
+import (
+	"cmp"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// This file is how decisions are made that go by the newest state: those about
+// the agents' world and those of the director.
+
+// decide runs f in a round of the log, alone, with the fold at the newest entry
+// and the session's lock held, and returns once what f kept is durable.
+func (s *Session) decide(f func(*eventlog.Round) error) error {
+	var refused error
+	err := s.log.Write(func(round *eventlog.Round) { refused = s.inTurn(func() error { return f(round) }) })
+	return cmp.Or(refused, err)
+}
+
+// inTurn runs f with the fold at the newest entry. It is called in a round.
+func (s *Session) inTurn(f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.behind.take() {
+		s.apply(t)
+	}
+	if broken := s.broken.Load(); broken != nil {
+		return *broken
+	}
+	s.clock.follow(&s.next)
+	return f()
+}
+
+// openAt begins drafts in s.scratch that are of the given session time, with
+// what has to come before them, and returns where the session stands then.
+func (s *Session) openAt(now time.Duration) position {
+	p := s.open()
+	if p.time.wantsOrigin() {
+		// No signal has told when session time began: so that now is as late as
+		// what is recorded already.
+		p.time.origin, p.time.hasOrigin = s.engine.cfg.Now().UnixNano()-int64(p.at), true
+		s.scratch.data = appendClock(s.scratch.data, p.time.origin)
+		s.scratch.add(eventlog.KindSession, p.at)
+	}
+	p.at = max(p.at, now)
+	return p
+}
+
+// keep stages the drafts in s.scratch as one batch, after which the session
+// stands at p, and folds it. It is called by what [Session.decide] runs.
+func (s *Session) keep(round *eventlog.Round, p position, key string) (*eventlog.Ticket, error) {
+	s.scratch.finish()
+	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Key: key})
+	switch {
+	case err != nil:
+		return nil, err
+	case t.Repeat():
+		return nil, fmt.Errorf("sajou: session %q: %q is decided twice", s.Name(), key)
+	}
+	s.next = p
+	s.clock.follow(&p)
+	s.apply(t)
+	if broken := s.broken.Load(); broken != nil {
+		return nil, *broken
+	}
+	return t, nil
+}
+
+// sessionClock is session time as decisions go by it.
+type sessionClock struct {
+	engine *Engine
+	wall   atomic.Bool  // it runs with the wall's clock, from origin on
+	origin atomic.Int64 // Unix time, ns
+	last   atomic.Int64 // where it stands at least
+}
+
+// now returns the session time it is.
+func (c *sessionClock) now() time.Duration {
+	at := time.Duration(c.last.Load())
+	if !c.wall.Load() {
+		return at
+	}
+	return max(at, time.Duration(c.engine.cfg.Now().UnixNano()-c.origin.Load()))
+}
+
+// reach moves it on to an instant.
+func (c *sessionClock) reach(at time.Duration) {
+	for {
+		last := c.last.Load()
+		if int64(at) <= last || c.last.CompareAndSwap(last, int64(at)) {
+			return
+		}
+	}
+}
+
+// follow takes over what records have said of the time.
+func (c *sessionClock) follow(p *position) {
+	if p.time.authority == TimeWall && p.time.hasOrigin && !c.wall.Load() {
+		c.origin.Store(p.time.origin)
+		c.wall.Store(true)
+	}
+	c.reach(p.at)
+}
