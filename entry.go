@@ -18,7 +18,7 @@ import (
 
 // The first elements of define and session entries' data. These kinds, and
 // effects, hold an array of two: a word that says what it is, and the thing. The
-// words of effects are those of [agents.Record].
+// words of effects are those of [agents.Record], those of beats of [director.Record].
 const (
 	wordScene  = "scene"  // ["scene", the scene as it was written]
 	wordOpened = "opened" // ["opened", {"time": authority}]
@@ -69,7 +69,7 @@ func WorldRecordOf(e *eventlog.Entry) (agents.Record, error) {
 	return agents.Record{Word: word, Value: v}, err
 }
 
-// wordOf splits the data of a define, effect or session entry.
+// wordOf splits the data of a define, effect, beat or session entry.
 func wordOf(e *eventlog.Entry) (word string, v signal.Value, err error) {
 	n, b, err := msgp.ReadArrayHeaderBytes(e.Data)
 	if err != nil || n != 2 {
@@ -152,9 +152,9 @@ func SignalOf(e *eventlog.Entry) (signal.Signal, error) {
 // Every entry has seq, at (milliseconds of session time), kind and hash, and
 // key if it has one. A signal has its envelope's members besides, and problem
 // if it was recorded although the schema refuses it; when its envelope is
-// irregular, the object as it came stands in raw. A define, effect or session
-// entry has a member define, effect or session with an object of one member: the
-// word that says what it is, and the thing. What cannot be decoded stands in data, in
+// irregular, the object as it came stands in raw. A define, effect, beat or
+// session entry has a member of that name with an object of one member: the word
+// that says what it is, and the thing. What cannot be decoded stands in data, in
 // hexadecimal.
 func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte {
 	dst = append(dst, `{"seq":`...)
@@ -173,7 +173,7 @@ func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte {
 	switch e.Kind {
 	case eventlog.KindSignal:
 		dst = appendSignalMembers(dst, e)
-	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindSession:
+	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindBeat, eventlog.KindSession:
 		dst = appendWordMember(dst, e)
 	default:
 		dst = appendUndecoded(dst, e)
@@ -263,7 +263,7 @@ func EntryView(e *eventlog.Entry) map[string]any {
 			viewSignal(view, &sig)
 			return view
 		}
-	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindSession:
+	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindBeat, eventlog.KindSession:
 		if word, v, err := wordOf(e); err == nil {
 			view[e.Kind.String()] = map[string]any{word: v.Any()}
 			return view

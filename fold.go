@@ -73,6 +73,7 @@ func ProjectionsWith(cfg ProjectionConfig) projection.Set {
 		},
 		stageProjection(cfg),
 		worldProjection(cfg.World),
+		directorProjection(),
 	}
 }
 

@@ -122,6 +122,19 @@ type Config struct {
 	// taken as they are and other major ones are refused.
 	Migrate func(agents.Intent) (agents.Intent, error)
 
+	// Judge answers the director's questions; see [Director.With]. With nil they
+	// are answered as unclear.
+	Judge Judge
+
+	// Patience is how long the verdicts about a response are waited for. Zero
+	// means [DefaultPatience].
+	Patience time.Duration
+
+	// OmitText keeps what user and character say to each other out of the log,
+	// but for the digests that the director's events have. Such a session can be
+	// audited and replayed, and not judged anew.
+	OmitText bool
+
 	// FrameRate is how often an attached sink gets updates or frames while
 	// something moves, in frames a second from 1 to 1000, unless it asks for
 	// another rate. Zero means 60.
@@ -176,6 +189,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.AfterFunc == nil {
 		c.AfterFunc = afterFunc
+	}
+	if c.Patience <= 0 {
+		c.Patience = DefaultPatience
 	}
 	if c.SnapshotEvery == 0 {
 		c.SnapshotEvery = snapshot.DefaultInterval

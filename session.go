@@ -50,6 +50,9 @@ type Session struct {
 
 	agentsOnce sync.Once
 	agents     *Agents // made when it is first asked for
+
+	directorOnce sync.Once
+	director     *Director // likewise
 }
 
 // position is what the next record is decided by: what its entries' times
@@ -106,8 +109,8 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	if !ok {
 		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionPerformances)
 	}
-	if WorldOf(s.fold) == nil {
-		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionWorld)
+	if WorldOf(s.fold) == nil || DirectorOf(s.fold) == nil {
+		return nil, fmt.Errorf("sajou: the projections lack %q or %q", ProjectionWorld, ProjectionDirector)
 	}
 	s.next = position{s.fold.Head().Seq > 0, state.time, s.fold.At(), perform.scheduler.Catalog()}
 	s.snapped = s.fold.Head().Seq

@@ -155,7 +155,8 @@ func (s *State) Guide(in Input) (Guidance, []Record, error) {
 type Response struct {
 	Turn int
 	// Attempt counts the responses generated for the turn, from 1. One more than
-	// the last drops what came of it. 0 means the next one.
+	// the last drops what came of it. 0 means the next one, or the last one if the
+	// text is the same: the caller did not see the answer.
 	Attempt int
 	Text    string
 	// Before are messages before the response, for judges; the last few are used.
@@ -251,10 +252,13 @@ func (s *State) Respond(r Response) (Outcome, []Record, error) {
 	if s.episode == nil || r.Turn != c.turn || c.phase == phaseIdle {
 		return Outcome{}, nil, ErrTurn
 	}
-	if r.Attempt == 0 {
+	digest := DigestOf(r.Text)
+	switch {
+	case r.Attempt == 0 && c.phase >= phaseResponded && digest == c.digest:
+		r.Attempt = c.attempt
+	case r.Attempt == 0:
 		r.Attempt = c.attempt + 1
 	}
-	digest := DigestOf(r.Text)
 	if c.phase >= phaseResponded && r.Attempt == c.attempt && digest == c.digest {
 		// The caller has asked before and did not see the answer.
 		questions, err := s.Questions(r.Text, r.Before)

@@ -58,8 +58,8 @@ var layers = []layer{
 	{"replay", timeless, []string{"signal", "choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay"}},
 	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
-	{".", effects, []string{"signal", "choreography", "agents", "internal/redact", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
-	{"adapter/openai", effects, []string{"agents", "."}},
+	{".", effects, []string{"signal", "choreography", "agents", "director", "internal/redact", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"adapter/openai", effects, []string{"agents", "director", "."}},
 	{"adapter/prometheus", effects, []string{"agents", "."}},
 	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},

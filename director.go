@@ -1,0 +1,374 @@
+package sajou
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// Judge says what a character's response accomplished. It is asked with
+// [director.Question.Prompt], in which all that others wrote is delimited, and
+// answers in its own words, of which only a plain YES or NO counts.
+type Judge interface {
+	// Judge returns the answer as it came, and which model gave it. It should
+	// end when ctx does; whoever asked does not wait longer.
+	Judge(ctx context.Context, q director.Question) (model, answer string, err error)
+}
+
+// Director keeps one session on the script of an episode, live. A chat service
+// calls Guide before the character speaks, Respond after it has, and Choose when
+// the user does. What is returned is durable. Its methods may be called from many
+// goroutines; each call may be made again after an error, and then gives the
+// first result.
+//
+//	d := ses.Director()
+//	err := d.Start(ctx, episode, director.Opening{})
+//	guidance, err := d.Guide(ctx, director.Input{Turn: 1, Text: "Hello."})
+//	outcome, err := d.Respond(ctx, director.Response{Turn: 1, Text: "Sit down."})
+//	choice, err := d.Choose(ctx, outcome.Choice.ID, outcome.Choice.Options[0].ID)
+type Director struct {
+	session  *Session
+	state    *directorState // of the session's fold; guarded by session.mu
+	judge    Judge
+	patience time.Duration
+	asked    *asking // shared by all Directors of the session
+}
+
+// DefaultPatience is how long the verdicts about a response are waited for,
+// unless the configuration says otherwise.
+const DefaultPatience = 5 * time.Second
+
+// Director returns the session's director, with the judge of the engine's
+// [Config].
+func (s *Session) Director() *Director {
+	s.directorOnce.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		state, _ := s.fold.State(ProjectionDirector).(*directorState) // Begin has looked
+		s.director = &Director{s, state, s.engine.cfg.Judge, s.engine.cfg.Patience, &asking{}}
+	})
+	return s.director
+}
+
+// With returns the director with another judge.
+func (d *Director) With(judge Judge) *Director {
+	other := *d
+	other.judge = judge
+	return &other
+}
+
+// decided is what a decision of the pure director comes to.
+type decided func(s *director.State) ([]director.Record, error)
+
+// decide records what f decides, if anything, as one batch.
+func (d *Director) decide(ctx context.Context, f decided) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s := d.session
+	return s.decide(func(round *eventlog.Round) error {
+		records, err := f(d.state.state)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		p := s.openAt(s.clock.now())
+		for _, r := range records {
+			s.scratch.data = appendWord(s.scratch.data, r.Word, r.Value)
+			s.scratch.add(eventlog.KindBeat, p.at)
+		}
+		_, err = s.keep(round, p, "")
+		return err
+	})
+}
+
+// saying puts a message before the events that came of it.
+func (d *Director) saying(m Said, records []director.Record) []director.Record {
+	if len(records) == 0 || m.Text == "" || d.session.engine.cfg.OmitText {
+		return records
+	}
+	return append([]director.Record{m.record()}, records...)
+}
+
+// Start begins an episode.
+func (d *Director) Start(ctx context.Context, e *director.Episode, o director.Opening) error {
+	return d.decide(ctx, func(s *director.State) ([]director.Record, error) { return s.Start(e, o) })
+}
+
+// Guide opens a turn and returns what the character is to be told. While
+// verdicts about the turn before are awaited it waits for them, and gives them up
+// when nobody asks for them any more. Errors: those of [director.State.Guide].
+func (d *Director) Guide(ctx context.Context, in director.Input) (g director.Guidance, err error) {
+	for {
+		err = d.decide(ctx, func(s *director.State) (records []director.Record, err error) {
+			g, records, err = s.Guide(in)
+			return d.saying(Said{Turn: in.Turn, Role: "user", Text: in.Text}, records), err
+		})
+		if !errors.Is(err, director.ErrAwaiting) {
+			return g, err
+		}
+		if over := d.asked.over(); over != nil {
+			select {
+			case <-over:
+				continue
+			case <-ctx.Done():
+				return g, ctx.Err()
+			}
+		}
+		// Who asked is gone, with the program that did.
+		if _, err := d.expire(ctx, "nobody asks for it any more"); err != nil && !errors.Is(err, director.ErrTurn) {
+			return g, err
+		}
+	}
+}
+
+// Respond records what the character said, has it judged, and returns what came
+// of it. Verdicts that have not come within [Config.Patience] are recorded as
+// unclear; what comes after that is recorded and changes nothing.
+func (d *Director) Respond(ctx context.Context, r director.Response) (director.Outcome, error) {
+	end := d.asked.begin()
+	defer end()
+	var out director.Outcome
+	err := d.decide(ctx, func(s *director.State) (records []director.Record, err error) {
+		out, records, err = s.Respond(r)
+		return d.saying(Said{r.Turn, out.Attempt, "character", r.Text}, records), err
+	})
+	if err != nil || out.Evaluated || len(out.Questions) == 0 {
+		return out, err
+	}
+	return d.judgeAll(ctx, out)
+}
+
+// judged is a judge's answer to a question.
+type judged struct {
+	question director.Question
+	verdict  director.Verdict
+}
+
+// maxHanging is how many calls of a judge may go on after they were given up,
+// before it is asked no more.
+const maxHanging = 32
+
+// judgeAll asks all questions at once and records the answers as they come.
+func (d *Director) judgeAll(ctx context.Context, out director.Outcome) (director.Outcome, error) {
+	if d.judge == nil {
+		return d.expire(ctx, "no judge")
+	}
+	cfg := &d.session.engine.cfg
+	// The judge's time ends with the engine's, not with the caller's: the turn
+	// is evaluated whoever waits for it.
+	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(d.session.engine.live, cancel)()
+	tooLate := make(chan struct{})
+	defer cfg.AfterFunc(d.patience, func() { close(tooLate) })()
+	answers := make(chan judged)
+	done := make(chan struct{})
+	defer close(done)
+	open := 0
+	ask := func(q director.Question) {
+		open++
+		if !d.asked.hang() {
+			go func() {
+				select {
+				case answers <- judged{q, director.Verdict{Failure: "the judge does not return"}}:
+				case <-done:
+				}
+			}()
+			return
+		}
+		go func() {
+			v := d.ask(asked, q)
+			d.asked.unhang()
+			select {
+			case answers <- judged{q, v}:
+			case <-done:
+				d.late(q, v)
+			}
+		}()
+	}
+	for _, q := range out.Questions {
+		ask(q)
+	}
+	for open > 0 {
+		select {
+		case a := <-answers:
+			open--
+			v := a.verdict
+			v.Turn, v.Attempt, v.Subject = a.question.Turn, a.question.Attempt, a.question.Subject
+			again := false
+			err := d.decide(context.WithoutCancel(ctx), func(s *director.State) (records []director.Record, err error) {
+				var after director.Outcome
+				after, records, err = s.Judge(v)
+				if err == nil && after.Evaluated {
+					out = after
+				}
+				again = askedAgain(records)
+				return records, err
+			})
+			if err != nil {
+				return out, err
+			}
+			if again {
+				ask(a.question)
+			}
+		case <-tooLate:
+			cancel()
+			return d.expire(context.WithoutCancel(ctx), fmt.Sprintf("no verdict within %v", d.patience))
+		case <-d.session.engine.live.Done():
+			return out, eventlog.ErrClosed
+		}
+	}
+	return out, nil
+}
+
+// askedAgain reports whether a verdict was recorded after which the question is
+// asked once more.
+func askedAgain(records []director.Record) bool {
+	for _, r := range records {
+		if v, _ := r.Value.Get("again"); r.Word == director.VerdictRecorded {
+			again, _ := v.Bool()
+			return again
+		}
+	}
+	return false
+}
+
+// ask calls the judge, and makes a verdict of whatever it does.
+func (d *Director) ask(ctx context.Context, q director.Question) (v director.Verdict) {
+	began := d.session.engine.cfg.Now()
+	defer func() {
+		if cause := recover(); cause != nil {
+			v.Failure = fmt.Sprintf("the judge panicked: %v", cause)
+		}
+		v.Latency = max(d.session.engine.cfg.Now().Sub(began), 0).Milliseconds()
+	}()
+	model, answer, err := d.judge.Judge(ctx, q)
+	v.Model, v.Raw = model, answer
+	if err != nil {
+		v.Failure = err.Error()
+	}
+	return v
+}
+
+// late records a verdict that nobody waits for any more.
+func (d *Director) late(q director.Question, v director.Verdict) {
+	if v.Raw == "" || d.session.engine.live.Err() != nil {
+		return
+	}
+	v.Turn, v.Attempt, v.Subject = q.Turn, q.Attempt, q.Subject
+	err := d.decide(context.Background(), func(s *director.State) (records []director.Record, err error) {
+		_, records, err = s.Judge(v)
+		return records, err
+	})
+	if err != nil && !errors.Is(err, eventlog.ErrClosed) {
+		d.session.engine.cfg.Logger.Warn("a late verdict is lost", slog.String("session", d.session.Name()), slog.Any("err", err))
+	}
+}
+
+// expire gives up the verdicts that are awaited.
+func (d *Director) expire(ctx context.Context, reason string) (out director.Outcome, err error) {
+	err = d.decide(ctx, func(s *director.State) (records []director.Record, err error) {
+		out, records, err = s.Expire(reason)
+		return records, err
+	})
+	return out, err
+}
+
+// Choose makes the user's choice. Choosing the same option again gives the
+// first result. Errors: those of [director.State.Choose].
+func (d *Director) Choose(ctx context.Context, choicePoint, choice string) (c director.Choice, err error) {
+	err = d.decide(ctx, func(s *director.State) (records []director.Record, err error) {
+		c, records, err = s.Choose(choicePoint, choice)
+		return records, err
+	})
+	return c, err
+}
+
+// Beat is one event of the director's, where it stands in the log.
+type Beat struct {
+	Seq eventlog.Seq
+	At  time.Duration
+	director.Record
+}
+
+// Events iterates over the director's events from a Seq on and goes on with
+// those that come, each once it is durable, until ctx ends or the engine closes.
+func (d *Director) Events(ctx context.Context, from eventlog.Seq) iter.Seq2[Beat, error] {
+	return func(yield func(Beat, error) bool) {
+		for e, err := range d.session.Subscribe(ctx, from) {
+			if err != nil {
+				yield(Beat{}, err)
+				return
+			}
+			if e.Kind != eventlog.KindBeat {
+				continue
+			}
+			r, err := BeatOf(&e)
+			if err == nil && r.Word == wordMessage {
+				continue
+			}
+			if !yield(Beat{e.Seq, e.At, r}, err) {
+				return
+			}
+		}
+	}
+}
+
+// asking is who asks a judge just now.
+type asking struct {
+	mu      sync.Mutex
+	calls   int           // of Respond; guarded by mu
+	idle    chan struct{} // closed when there are none; guarded by mu
+	hanging int           // calls of a judge; guarded by mu
+}
+
+// begin notes that somebody asks, until end.
+func (a *asking) begin() (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls == 0 {
+		a.idle = make(chan struct{})
+	}
+	a.calls++
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.calls--; a.calls == 0 {
+			close(a.idle)
+		}
+	}
+}
+
+// over returns what is closed when nobody asks any more; nil if nobody does.
+func (a *asking) over() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls == 0 {
+		return nil
+	}
+	return a.idle
+}
+
+// hang notes a call of a judge, unless too many of them have not returned.
+func (a *asking) hang() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.hanging >= maxHanging {
+		return false
+	}
+	a.hanging++
+	return true
+}
+
+func (a *asking) unhang() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hanging--
+}

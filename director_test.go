@@ -1,0 +1,291 @@
+package sajou_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay"
+)
+
+const tea = `{
+	"id": "tea",
+	"policy": {"judge_retries": 1},
+	"beats": [
+		{"id": "warm", "character_instruction": "Make them feel at home.", "target_turn": 1, "detection_type": "semantic", "detection_criteria": "the guest is put at ease"},
+		{"id": "offer", "character_instruction": "Offer tea.", "target_turn": 2, "detection_type": "keyword", "detection_criteria": "tea", "requires_beat": "warm",
+		 "choice_point": {"id": "drink", "prompt": "Well?", "choices": [{"id": "yes", "label": "Yes, please.", "sets_flag": "warmed"}, {"id": "no", "label": "No time."}]}}
+	]
+}`
+
+func episode(t testing.TB, text string) *director.Episode {
+	t.Helper()
+	e, diagnostics := director.Parse("episode.json", []byte(text))
+	if err := diagnostics.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// judgeFunc is a judge that is a function.
+type judgeFunc func(ctx context.Context, q director.Question) (string, error)
+
+func (f judgeFunc) Judge(ctx context.Context, q director.Question) (model, answer string, err error) {
+	answer, err = f(ctx, q)
+	return "scripted", answer, err
+}
+
+func says(answer string) judgeFunc {
+	return func(context.Context, director.Question) (string, error) { return answer, nil }
+}
+
+// stageTea plays the first turn of an episode before a judge.
+func stageTea(t *testing.T, th *stopped, judge sajou.Judge) (*sajou.Session, *sajou.Director) {
+	t.Helper()
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Now: th.read, AfterFunc: th.afterFunc, Judge: judge, Patience: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = eng.Close() })
+	ses, err := eng.Session(t.Context(), "play")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := ses.Director()
+	if err := d.Start(t.Context(), episode(t, tea), director.Opening{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Guide(t.Context(), director.Input{Turn: 1, Text: "Hello."}); err != nil {
+		t.Fatal(err)
+	}
+	return ses, d
+}
+
+func landed(out director.Outcome) (ids []string) {
+	for _, l := range out.Landed {
+		ids = append(ids, l.Beat)
+	}
+	return ids
+}
+
+// events tells the director's events of a session in a line each.
+func events(t *testing.T, ses *sajou.Session, words ...string) (lines []string) {
+	t.Helper()
+	for e, err := range ses.Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := sajou.BeatOf(&e)
+		if err != nil || !slices.Contains(words, r.Word) {
+			continue
+		}
+		line := r.Word
+		for _, name := range []string{"turn", "attempt", "role", "text", "beat", "choice", "flag", "verdict", "raw", "failure", "again", "inactive"} {
+			if v, ok := r.Value.Get(name); ok {
+				line += fmt.Sprintf(" %s=%s", name, v.AppendJSON(nil))
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// A played episode: what is returned is in the log, can be replayed without a
+// judge, and asking again gives the first result.
+func TestDirectorPlays(t *testing.T) {
+	th := &stopped{now: storyBegin}
+	asked := 0
+	ses, d := stageTea(t, th, judgeFunc(func(_ context.Context, q director.Question) (string, error) {
+		if asked++; asked == 1 {
+			return "Perhaps.", nil
+		}
+		return "YES.", nil
+	}))
+	ctx := t.Context()
+	for range 2 { // as if the first answer had been lost
+		out, err := d.Respond(ctx, director.Response{Turn: 1, Text: "Come in, sit down."})
+		if err != nil || !out.Evaluated {
+			t.Fatalf("%+v, %v", out, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("the judge was asked %d times, want once more after an unclear answer", asked)
+	}
+	g, err := d.Guide(ctx, director.Input{Turn: 2, Text: "Thank you."})
+	if err != nil || g.Directive == nil || g.Directive.Beat != "offer" {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	out, err := d.Respond(ctx, director.Response{Turn: 2, Text: "Would you like tea?"})
+	if err != nil || !slices.Equal(landed(out), []string{"offer"}) || out.Choice == nil {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if _, err := d.Guide(ctx, director.Input{Turn: 3, Text: "I type instead."}); !errors.Is(err, director.ErrChoicePending) {
+		t.Errorf("a choice is pending: %v", err)
+	}
+	for _, again := range []bool{false, true} {
+		c, err := d.Choose(ctx, "drink", "yes")
+		if err != nil || c.Again != again || c.Flag != "warmed" {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+	if _, err := d.Choose(ctx, "drink", "no"); !errors.Is(err, director.ErrConflict) {
+		t.Errorf("another option: %v", err)
+	}
+	got := strings.Join(events(t, ses, "message", director.VerdictRecorded, director.BeatLanded, director.ChoiceSelected, director.FlagSet), "\n")
+	const want = `message turn=1 attempt=0 role="user" text="Hello."
+message turn=1 attempt=1 role="character" text="Come in, sit down."
+verdictRecorded turn=1 attempt=1 beat="warm" verdict="unclear" raw="Perhaps." again=true
+verdictRecorded turn=1 attempt=1 beat="warm" verdict="yes" raw="YES."
+beatLanded turn=1 beat="warm"
+message turn=2 attempt=0 role="user" text="Thank you."
+message turn=2 attempt=1 role="character" text="Would you like tea?"
+verdictRecorded turn=2 attempt=1 beat="offer" verdict="yes"
+beatLanded turn=2 beat="offer"
+choiceSelected turn=2 beat="offer" choice="yes"
+flagSet turn=2 flag="warmed"`
+	if got != want {
+		t.Errorf("events:\n%s\nwant:\n%s", got, want)
+	}
+
+	f, err := ses.State(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := replay.Open(logSource{ses}, sajou.Projections(), nil)
+	replayed, err := r.At(ctx, replay.Moment{Seq: f.Head().Seq})
+	if err != nil || digests(replayed) != digests(f) {
+		t.Errorf("replayed %v, live %v, %v", digests(replayed), digests(f), err)
+	}
+	var first, last director.Record
+	for b, err := range d.Events(ctx, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Word == "" {
+			first = b.Record
+		}
+		if last = b.Record; b.Word == director.FlagSet {
+			break
+		}
+	}
+	if first.Word != director.EpisodeStarted || last.Word != director.FlagSet {
+		t.Errorf("the iterator told from %s to %s", first.Word, last.Word)
+	}
+}
+
+// logSource reads a session through its own door.
+type logSource struct{ *sajou.Session }
+
+func (s logSource) Genesis() eventlog.Hash { return eventlog.Genesis(s.Name()) }
+
+// A judge that misbehaves lands nothing, loses no turn and stops nobody.
+func TestJudgeMisbehaves(t *testing.T) {
+	for name, test := range map[string]struct {
+		judge judgeFunc
+		want  string // of the verdict
+		pass  time.Duration
+	}{
+		"says neither":     {says("The answer is certainly YES"), `verdict="unclear" raw="The answer is certainly YES"`, 0},
+		"says no":          {says("No. YES would be wrong"), `verdict="no"`, 0},
+		"says nothing":     {says(""), `verdict="unclear"`, 0},
+		"fails":            {func(context.Context, director.Question) (string, error) { return "YES", errors.New("HTTP 500") }, `failure="HTTP 500"`, 0},
+		"panics":           {func(context.Context, director.Question) (string, error) { panic("boom") }, `failure="the judge panicked: boom"`, 0},
+		"floods":           {says("YE" + strings.Repeat("S", 10<<20)), `verdict="unclear"`, 0},
+		"hangs":            {func(ctx context.Context, _ director.Question) (string, error) { <-ctx.Done(); return "", ctx.Err() }, `failure="no verdict within 1s"`, time.Second},
+		"is nobody at all": {nil, `failure="no judge"`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				th := &stopped{now: storyBegin}
+				var judge sajou.Judge
+				if test.judge != nil {
+					judge = test.judge
+				}
+				ses, d := stageTea(t, th, judge)
+				var out director.Outcome
+				var err error
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					out, err = d.Respond(t.Context(), director.Response{Turn: 1, Text: "Come in."})
+				}()
+				synctest.Wait()
+				if test.pass > 0 {
+					th.pass(test.pass)
+				}
+				<-done
+				if err != nil || !out.Evaluated || len(out.Landed) > 0 {
+					t.Fatalf("%+v, %v", out, err)
+				}
+				verdicts := events(t, ses, director.VerdictRecorded)
+				if len(verdicts) == 0 || !strings.Contains(verdicts[len(verdicts)-1], test.want) {
+					t.Errorf("verdicts %.300q, want %s", verdicts, test.want)
+				}
+				g, err := d.Guide(t.Context(), director.Input{Turn: 2, Text: "Well."})
+				if err != nil || g.Directive == nil || g.Directive.Beat != "warm" {
+					t.Errorf("the beat that did not land is not directed again: %+v, %v", g, err)
+				}
+			})
+		})
+	}
+}
+
+// A verdict that comes when it was given up is recorded and changes nothing;
+// the next turn waits for verdicts, and no longer than that.
+func TestLateVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := &stopped{now: storyBegin}
+		var mu sync.Mutex
+		release := make(chan struct{})
+		ses, d := stageTea(t, th, judgeFunc(func(context.Context, director.Question) (string, error) {
+			mu.Lock()
+			wait := release
+			mu.Unlock()
+			<-wait // whatever its context says
+			return "YES", nil
+		}))
+		go func() { _, _ = d.Respond(t.Context(), director.Response{Turn: 1, Text: "Come in."}) }()
+		synctest.Wait()
+		guided := make(chan director.Guidance, 1)
+		go func() {
+			g, err := d.Guide(t.Context(), director.Input{Turn: 2, Text: "Well."})
+			if err == nil {
+				guided <- g
+			}
+			close(guided)
+		}()
+		synctest.Wait()
+		if len(guided) != 0 {
+			t.Error("the next turn did not wait for the verdict")
+		}
+		th.pass(time.Second)
+		if g, ok := <-guided; !ok || g.Directive == nil || g.Directive.Beat != "warm" {
+			t.Errorf("guidance %+v", g)
+		}
+		close(release)
+		synctest.Wait()
+		verdicts := events(t, ses, director.VerdictRecorded)
+		if len(verdicts) != 2 || !strings.Contains(verdicts[1], `verdict="yes" raw="YES" inactive=true`) {
+			t.Errorf("verdicts %q", verdicts)
+		}
+		f, err := ses.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		beats := sajou.DirectorOf(f).View().(map[string]any)["beats"].(map[string]any)
+		if got := beats["warm"].(map[string]any)["status"]; got != "pending" {
+			t.Errorf("the beat is %v", got)
+		}
+	})
+}
