@@ -100,7 +100,10 @@ func TestGenerateProperties(t *testing.T) {
 			if err != nil {
 				c.Fatal(err)
 			}
-			for e := range log.Entries(c.Context(), 1) {
+			for e, err := range log.Entries(c.Context(), 1) {
+				if err != nil {
+					c.Fatal(err)
+				}
 				r, err := sajou.WorldRecordOf(&e)
 				if id, _ := r.Value.Get("req_id"); err == nil && r.Word == agents.WordEffect && id != nil {
 					effects++
