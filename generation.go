@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -37,16 +38,29 @@ type Generation struct {
 	seq    eventlog.Seq // of the token's entry
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+
+	cancelled time.Time // when it was interrupted; written before that is ctx's cause
 }
 
 // Begin begins a generation: its token, with the context that it goes by, is
 // recorded. ctx is the parent of [Generation.Context]. What asks for an intent of
 // the same req_id, or [Generation.End], ends it.
 func (g *Agent) Begin(ctx context.Context, r agents.TokenRequest) (*Generation, error) {
+	return g.begin(ctx, r, nil)
+}
+
+// begin is [Agent.Begin]; look, unless nil, sees the state that the token is
+// issued at, and may refuse.
+func (g *Agent) begin(ctx context.Context, r agents.TokenRequest, look func(*turn, *agents.TokenRequest) error) (*Generation, error) {
 	r.AgentID = g.id
 	gen := &Generation{world: g.world}
 	gen.ctx, gen.cancel = context.WithCancelCause(ctx)
 	err := g.world.do(ctx, func(t *turn) ([]agents.Record, error) {
+		if look != nil {
+			if err := look(t, &r); err != nil {
+				return nil, err
+			}
+		}
 		token, records, err := t.core.Issue(t.now, r)
 		gen.token = token
 		return records, err
@@ -97,7 +111,7 @@ func (g *Agent) Cancel(ctx context.Context, reqID string) (found bool, err error
 			t.answer(waits.Ticket, agents.Outcome{Rejection: r}, nil, nil)
 		}
 		records, ok := t.core.Cancel(g.id, reqID, agents.ReasonUser)
-		found = found || ok
+		found = w.running.drop(g.id, reqID) || found || ok
 		return records, nil
 	}, nil)
 	return found, err
@@ -115,30 +129,34 @@ func (a *Agents) cancel(ctx context.Context, id, reqID, reason string, seq event
 
 // generations are those that run.
 type generations struct {
-	mu   sync.Mutex
-	runs map[[2]string][]*Generation // by agent and req_id, the newest last; guarded by mu
+	mu      sync.Mutex
+	runs    map[[2]string][]*Generation // by agent and req_id, the newest last; guarded by mu
+	drivers map[[2]string][]*driver     // likewise; guarded by mu
+	streams streams
+	closed  bool // guarded by mu
 }
 
 func newGenerations() generations {
-	return generations{runs: map[[2]string][]*Generation{}}
+	return generations{runs: map[[2]string][]*Generation{}, drivers: map[[2]string][]*driver{}, streams: newStreams()}
 }
 
 func (r *generations) add(g *Generation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		g.cancel(eventlog.ErrClosed)
+		return
+	}
 	key := [2]string{g.token.AgentID, g.token.ReqID}
 	r.runs[key] = append(r.runs[key], g)
 }
 
+// has reports whether one runs and no other has taken its place.
 func (r *generations) has(id, reqID string, seq eventlog.Seq) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, g := range r.runs[[2]string{id, reqID}] {
-		if g.seq == seq {
-			return true
-		}
-	}
-	return false
+	list := r.runs[[2]string{id, reqID}]
+	return len(list) > 0 && list[len(list)-1].seq == seq
 }
 
 // end takes out those that began before an entry, or all if it is 0.
@@ -172,6 +190,7 @@ func (r *generations) finish(id, reqID string) {
 func (r *generations) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.closed = true
 	for _, list := range r.runs {
 		for _, g := range list {
 			g.cancel(eventlog.ErrClosed)
@@ -183,10 +202,13 @@ func (r *generations) close() {
 // interrupt stops the generations that an entry cancels.
 func (a *Agents) interrupt(seq eventlog.Seq, c agents.Cancellation) {
 	cfg := &a.session.engine.cfg
-	cfg.Metrics.Cancelled(a.session.Name(), c.Agent, CancelKindOf(c.Reason))
-	cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, "generation cancelled", slog.String(WorldIDKey, a.session.Name()),
-		slog.String(AgentIDKey, c.Agent), slog.String(ReqIDKey, c.ReqID), slog.String("reason", c.Reason))
+	if c.Reason != ReasonCompleted && c.Reason != ReasonFailed { // these have ended by themselves
+		cfg.Metrics.Cancelled(a.session.Name(), c.Agent, CancelKindOf(c.Reason))
+		cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, "generation cancelled", slog.String(WorldIDKey, a.session.Name()),
+			slog.String(AgentIDKey, c.Agent), slog.String(ReqIDKey, c.ReqID), slog.String("reason", c.Reason))
+	}
 	for _, g := range a.running.end(c.Agent, c.ReqID, seq) {
+		g.cancelled = cfg.Now()
 		g.cancel(&Interrupted{c})
 	}
 }

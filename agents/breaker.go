@@ -1,6 +1,9 @@
 package agents
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // BreakerState is how a [Breaker] stands.
 type BreakerState string
@@ -47,18 +50,25 @@ func (b *Breaker) State() BreakerState {
 // Failures returns how many failures it counts.
 func (b *Breaker) Failures() int { return b.failures }
 
+// Wait returns how long it stays open from now on; 0 if it is not open. Strictly
+// after that a call is let through.
+func (b *Breaker) Wait(now time.Duration) time.Duration {
+	if b.state != BreakerIsOpen {
+		return 0
+	}
+	return max(b.recovery()-(now-b.last), 0)
+}
+
+func (b *Breaker) recovery() time.Duration { return cmp.Or(b.Config.Recovery, 30*time.Second) }
+
 // Allow says whether a call may be made now. If so, its end must be reported
 // with Done or Abandon.
 func (b *Breaker) Allow(now time.Duration) bool {
 	if b.State() == BreakerClosed {
 		return true
 	}
-	recovery := b.Config.Recovery
-	if recovery == 0 {
-		recovery = 30 * time.Second
-	}
 	if b.state == BreakerIsOpen {
-		if now-b.last <= recovery {
+		if now-b.last <= b.recovery() {
 			return false
 		}
 		b.state, b.running = BreakerHalfOpen, 0

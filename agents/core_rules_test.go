@@ -288,6 +288,23 @@ func TestBreakerForgets(t *testing.T) {
 	}
 }
 
+// TestBreakerWait shows how long a breaker says that it stays open.
+func TestBreakerWait(t *testing.T) {
+	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 1}}
+	if w := b.Wait(0); w != 0 {
+		t.Errorf("closed, and stays open for %v", w)
+	}
+	b.Done(time.Second, false)
+	for at, want := range map[time.Duration]time.Duration{time.Second: 30 * time.Second, 21 * time.Second: 10 * time.Second, time.Minute: 0} {
+		if w := b.Wait(at); w != want {
+			t.Errorf("at %v: %v, want %v", at, w, want)
+		}
+	}
+	if end := time.Second + b.Wait(time.Second); b.Allow(end) || !b.Allow(end+1) {
+		t.Error("it lets a call through at another time than it says")
+	}
+}
+
 // TestBreakerAbandon shows that a call that was given up says nothing, and that
 // a probe that was makes place for another.
 func TestBreakerAbandon(t *testing.T) {

@@ -248,7 +248,7 @@ func (r *Round) set(t *Ticket, key string) error {
 	l := s.log
 	if r.batch == nil {
 		r.batch = l.db.NewBatchWithSize(len(t.sealed) + 64)
-		r.commit = &commit{session: s, batch: r.batch, done: make(chan struct{})}
+		r.commit = &commit{session: s, batch: r.batch, handed: make(chan struct{}), done: make(chan struct{})}
 		if r.number = s.number; r.number == 0 {
 			r.number = l.reserveNumber()
 			if err := r.batch.Set(sessionKey(s.name), binary.BigEndian.AppendUint32(nil, r.number), nil); err != nil {
@@ -282,6 +282,7 @@ func (r *Round) apply() error {
 	}
 	s := r.session
 	l := s.log
+	defer close(r.commit.handed)
 	r.commit.durable = durable{r.number, s.head, s.at}
 	l.applyMu.Lock()
 	defer l.applyMu.Unlock()
@@ -304,8 +305,9 @@ func (r *Round) apply() error {
 type commit struct {
 	session *Session
 	batch   *pebble.Batch
-	durable durable     // where the session stands behind it
-	claimed atomic.Bool // somebody waits for the sync, or it was abandoned
+	durable durable       // where the session stands behind it
+	handed  chan struct{} // closed when the store has it, or will not get it
+	claimed atomic.Bool   // somebody waits for the sync, or it was abandoned
 	done    chan struct{}
 	err     error // set before done is closed
 }
@@ -320,7 +322,10 @@ func (c *commit) abandon(err error) error {
 
 // wait returns once the write is durable, or with the error that made the log
 // read-only. The first who comes waits for the store, the others for the first.
+// Who has a ticket of a round that still goes on waits for its end before: the
+// store has no sync to wait for yet.
 func (c *commit) wait() error {
+	<-c.handed
 	if !c.claimed.CompareAndSwap(false, true) {
 		<-c.done
 		return c.err
