@@ -33,8 +33,8 @@
 // message comes once, in the order of global_seq, when it is durable and when the
 // latency of the agent's policy says that it arrives.
 //
-// The price is that each subscription folds the world's effects itself. What it
-// costs does not grow with what others subscribe to, but with all that happens.
+// The price is that each subscription folds the world's effects itself, for its one
+// agent. It does not grow with how many there are, but with all that happens.
 //
 // # Limits
 //
@@ -49,6 +49,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tinylib/msgp/msgp"
 
@@ -234,6 +235,9 @@ func (r *Room) payload(m *Message) (signal.Value, error) {
 		m.Channel = agents.ChannelPrivate
 	}
 	for _, given := range []struct{ name, value string }{{"text", m.Text}, {"channel", m.Channel}, {"target_id", m.To}} {
+		if !utf8.ValidString(given.value) {
+			return nil, fmt.Errorf("%w: %s is no UTF-8", ErrInvalid, given.name)
+		}
 		if given.value != "" {
 			o.set(given.name, text(given.value))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
@@ -73,14 +72,14 @@ func (r *Room) messages(
 			fail(err)
 			return
 		}
-		core := sajou.WorldOf(state) // ours: the rest of the fold stays where it is
+		l := newListener(sajou.WorldOf(state), agentID) // ours: the rest of the fold stays where it is
 		for entry, err := range r.ses.Subscribe(ctx, state.Head().Seq+1) {
 			if err != nil {
 				fail(err)
 				return
 			}
-			m, ok := r.hear(core, &entry, agentID, &f)
-			if !ok || m.GlobalSeq <= after {
+			m, ok := l.hear(&entry, r.kinds)
+			if !ok || m.GlobalSeq <= after || !f.wants(&m, agentID) {
 				continue
 			}
 			if err := r.world.WaitUntil(ctx, m.At); err != nil {
@@ -94,29 +93,74 @@ func (r *Room) messages(
 	}
 }
 
+// wants reports whether a message that the agent hears is to be told.
+func (f *Filter) wants(m *Message, agentID string) bool {
+	return (len(f.Channels) == 0 || slices.Contains(f.Channels, m.Channel)) &&
+		(len(f.Kinds) == 0 || slices.Contains(f.Kinds, m.Kind)) && (!f.Others || m.From != agentID)
+}
+
+// listener folds the world for one agent. What the others are shown makes no
+// difference to what it hears, so they are not in its core: folding for one costs
+// what happens and what it sees of that, and not how many there are.
+type listener struct {
+	core  *agents.Core
+	agent string
+}
+
+func newListener(core *agents.Core, agent string) *listener {
+	for _, id := range slices.Collect(core.Agents()) {
+		if id != agent {
+			core.Apply(core.Now(), agents.Record{
+				Word: agents.WordLeft, Value: object{{"agent_id", text(id)}}.value(),
+			})
+		}
+	}
+	return &listener{core, agent}
+}
+
 // hear folds an entry and returns the message that it is for the agent.
-func (r *Room) hear(core *agents.Core, entry *eventlog.Entry, agentID string, f *Filter) (Message, bool) {
+func (l *listener) hear(entry *eventlog.Entry, kinds []string) (Message, bool) {
 	record, err := sajou.WorldRecordOf(entry)
 	if err != nil {
 		return Message{}, false // of another kind; the next record says what time it is
 	}
-	out := core.Apply(entry.At, record)
-	if out.Effect == nil || !slices.Contains(r.kinds, out.Effect.Kind) {
+	switch record.Word {
+	case agents.WordConfig, agents.WordWorld:
+	case agents.WordAgent, agents.WordLeft:
+		v, _ := record.Value.Get("agent_id")
+		if id, _ := v.Text(); id != l.agent {
+			return Message{}, false
+		}
+	case agents.WordEffect:
+		return l.effect(entry, record, kinds)
+	default: // of requests and generations, which change nothing that is seen
+		return Message{}, false
+	}
+	l.core.Apply(entry.At, record)
+	return Message{}, false
+}
+
+func (l *listener) effect(entry *eventlog.Entry, record agents.Record, kinds []string) (Message, bool) {
+	effect, err := agents.ParseEffect(record.Value)
+	if err != nil {
+		return Message{}, false
+	}
+	// Whose request it was would have to be registered here: the effect alone.
+	record.Value = effect.Value()
+	out := l.core.Apply(entry.At, record)
+	if out.Effect == nil || !slices.Contains(kinds, effect.Kind) {
 		return Message{}, false
 	}
 	// Whom an effect concerns it is delivered to; when, that says.
-	i := slices.IndexFunc(out.Deliveries, func(d agents.Delivery) bool { return d.Agent == agentID })
-	if i < 0 || !core.Hears(agentID, *out.Effect) {
+	i := slices.IndexFunc(out.Deliveries, func(d agents.Delivery) bool { return d.Agent == l.agent })
+	if i < 0 || !l.core.Hears(l.agent, *out.Effect) {
 		return Message{}, false
 	}
-	m := read(out.Effect.Payload)
-	m.Kind, m.From, m.ReqID = out.Effect.Kind, out.Effect.SourceID, out.Effect.ReqID
-	m.GlobalSeq, m.UUID, m.SimTime = out.Effect.GlobalSeq, out.Effect.UUID, out.Effect.SimTime
+	m := read(effect.Payload)
+	m.Kind, m.From, m.ReqID = effect.Kind, effect.SourceID, effect.ReqID
+	m.GlobalSeq, m.UUID, m.SimTime = effect.GlobalSeq, effect.UUID, effect.SimTime
 	m.At, m.Seq = out.Deliveries[i].At, entry.Seq
-	m.Channel, m.To, m.Text = strings.Clone(m.Channel), strings.Clone(m.To), strings.Clone(m.Text)
-	wanted := (len(f.Channels) == 0 || slices.Contains(f.Channels, m.Channel)) &&
-		(len(f.Kinds) == 0 || slices.Contains(f.Kinds, m.Kind)) && !(f.Others && m.From == agentID)
-	return m, wanted
+	return m, true
 }
 
 // behind returns the last entry before the first effect whose global_seq is
