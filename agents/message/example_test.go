@@ -3,7 +3,6 @@ package message_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -15,7 +14,7 @@ import (
 // that is emitted twice is said once.
 func Example() {
 	if err := talk(context.Background()); err != nil {
-		slog.Error("the example fails", slog.Any("err", err))
+		fmt.Println(err)
 	}
 	// Output:
 	// bob hears ann (public): hello all

@@ -119,7 +119,10 @@ func (a *AEC[A]) begin() {
 // a [AEC.Step] is to be taken; without one the same agent comes again.
 func (a *AEC[A]) Agents() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for a.selected != "" && yield(a.selected) {
+		for a.selected != "" {
+			if !yield(a.selected) {
+				return
+			}
 		}
 	}
 }
