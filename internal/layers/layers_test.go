@@ -61,6 +61,8 @@ var layers = []layer{
 	{".", effects, []string{"signal", "choreography", "agents", "director", "internal/redact", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"adapter/openai", effects, []string{"agents", "director", "."}},
 	{"adapter/prometheus", effects, []string{"agents", "."}},
+	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
+	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
 	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},
 	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
