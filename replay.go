@@ -13,13 +13,14 @@ import (
 // Replay travels in time through one recorded session. It has the methods of
 // [replay.Replay] once [Replay.Open] says that the session exists.
 type Replay struct {
-	engine *Engine
-	name   string
+	engine   *Engine
+	name     string
+	progress func(done, total eventlog.Seq) // nil: nobody is told
 }
 
 // Replay returns the time traveller of a session. Whether the session exists
 // is found out at first use.
-func (e *Engine) Replay(name string) *Replay { return &Replay{e, name} }
+func (e *Engine) Replay(name string) *Replay { return &Replay{engine: e, name: name} }
 
 // At returns the state right at an entry, which belongs to the caller. Errors:
 // [eventlog.ErrNoSession], [replay.ErrNoAddress].

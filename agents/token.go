@@ -125,13 +125,19 @@ func (t Token) Value() signal.Value {
 	return o.value()
 }
 
-func (c *Core) applyToken(v signal.Value, out *Applied) error {
-	t := &generation{Token: Token{
+// tokenOf reads what Value writes.
+func tokenOf(v signal.Value) Token {
+	return Token{
 		AgentID: textOf(v, "agent_id"), ReqID: textOf(v, "req_id"),
 		ContextSeq: seqOf(v, "context_seq"), ContextDigest: textOf(v, "context_digest"),
-		Reads: namesOf(v, "reads"), Classes: namesOf(v, "classes"), Issued: c.now,
+		Reads: namesOf(v, "reads"), Classes: namesOf(v, "classes"),
 		Deadline: time.Duration(max(integerOf(v, "deadline"), 0)), Budget: max(integerOf(v, "token_budget"), 0),
-	}}
+	}
+}
+
+func (c *Core) applyToken(v signal.Value, out *Applied) error {
+	t := &generation{Token: tokenOf(v)}
+	t.Issued = c.now
 	a, ok := c.agents[t.AgentID]
 	if !ok {
 		return fmt.Errorf("a token for %q, who is nobody", t.AgentID)

@@ -69,7 +69,7 @@ var layers = []layer{
 	{"internal/layers", effects, nil},
 	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{
-		"signal", "choreography", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
+		"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
 		"stage/scene", "stage", "stage/picture", "internal/lint",
 	}},
 }
