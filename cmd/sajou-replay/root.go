@@ -137,7 +137,7 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 		a.lsCommand(), a.infoCommand(), a.catCommand(), a.tailCommand(), a.showCommand(),
 		a.stateCommand(), a.diffCommand(), a.playCommand(), a.renderCommand(),
 		a.verifyCommand(), a.scanCommand(), a.bisectCommand(),
-		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(),
+		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(), a.simCommand(),
 		a.versionCommand(), a.manCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -3,10 +3,10 @@ package simulate
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -140,14 +140,15 @@ func (j *judge) look(at time.Duration, view func(agent string) signal.Value) {
 		if x.subject != sees && x.subject != seesNot || x.at != at {
 			continue
 		}
+		j.wrong[i] = "" // what was so a little earlier at this very time
 		v, ok := lookup(view(x.agent), x.path)
-		same := ok && (x.equals == nil || sameValue(v, x.equals))
+		asSaid := ok && (x.equals == nil || sameValue(v, x.equals))
 		switch {
 		case x.subject == sees && !ok:
 			j.wrong[i] = fmt.Sprintf("%s sees nothing at %s", x.agent, x.pointer())
-		case x.subject == sees && !same:
+		case x.subject == sees && !asSaid:
 			j.wrong[i] = fmt.Sprintf("%s sees %s at %s, not %s", x.agent, clip(v.String(), 100), x.pointer(), clip(x.equals.String(), 100))
-		case x.subject == seesNot && same:
+		case x.subject == seesNot && asSaid:
 			j.wrong[i] = fmt.Sprintf("%s sees %s at %s", x.agent, clip(v.String(), 100), x.pointer())
 		}
 	}
@@ -162,15 +163,35 @@ func (x *expectation) pointer() string {
 	return b.String()
 }
 
-// sameValue compares values as JSON: 1 and 1.0 are the same.
-func sameValue(a, b signal.Value) bool {
-	return bytes.Equal(a, b) || bytes.Equal(agents.AppendCanonical(nil, a), agents.AppendCanonical(nil, b)) ||
-		a.Kind().IsNumber() && b.Kind().IsNumber() && floatOf(a) == floatOf(b)
-}
+// sameValue compares values as JSON does: 1 and 1.0 are the same.
+func sameValue(a, b signal.Value) bool { return bytes.Equal(a, b) || same(a.Any(), b.Any()) }
 
-func floatOf(v signal.Value) float64 {
-	f, _ := v.Float64()
-	return f
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name, m := range a {
+			if n, ok := b[name]; !ok || !same(m, n) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case int64:
+		if f, ok := b.(float64); ok {
+			return float64(a) == f
+		}
+	case float64:
+		if i, ok := b.(int64); ok {
+			return a == float64(i)
+		}
+	}
+	return a == b
 }
 
 // effect takes note of an effect in the log.

@@ -36,13 +36,14 @@ func (b *reader) scenario(n node) *Scenario {
 		}
 	}
 	s.Title = b.text(n, "title", 0)
+	s.bounded, s.until = n.has("until"), b.millis(n, "until", 0)
 	b.rules(n, s)
 	b.bounds(n, s)
-	for i, e := range b.list(n, "events", maxItems) {
+	for _, e := range b.list(n, "events", maxItems) {
 		if b.object(e, "an event", "at", "draft") {
 			s.events = append(s.events, event{b.when(e, s), b.draft(e.at("draft"), e)})
 		}
-		b.item(e, i)
+		b.item(e)
 	}
 	for i, e := range b.list(n, "expect", maxJudged) {
 		if b.object(e, "an expectation", subjects...) {
@@ -54,7 +55,7 @@ func (b *reader) scenario(n node) *Scenario {
 }
 
 // item counts what a scenario has to do.
-func (b *reader) item(n node, _ int) {
+func (b *reader) item(n node) {
 	if b.items++; b.items == maxItems+1 {
 		b.refuse(n, "a scenario has at most %d script actions, reactions and events", maxItems)
 	}
@@ -93,7 +94,7 @@ func (b *reader) rules(n node, s *Scenario) {
 		if slices.Contains(b.agents[:i], b.agents[i]) && b.agents[i] != "" {
 			b.refuse(e.at("id"), "two agents are called %s", quoted(b.agents[i]))
 		}
-		s.agents = append(s.agents, b.agent(e, core))
+		s.agents = append(s.agents, b.agent(e, core, s))
 	}
 }
 
@@ -117,7 +118,7 @@ func (b *reader) judge(n node, err error) {
 	b.refuse(n, "%s", message)
 }
 
-func (b *reader) agent(n node, core *agents.Core) agent {
+func (b *reader) agent(n node, core *agents.Core, s *Scenario) agent {
 	var a agent
 	if !b.object(n, "an agent", "id", "policy", "class", "permissions", "joins", "reads_every", "script", "on") {
 		return a
@@ -149,17 +150,24 @@ func (b *reader) agent(n node, core *agents.Core) agent {
 		}
 	}
 	a.joins, a.readsEvery = b.millis(n, "joins", 0), b.millis(n, "reads_every", 0)
-	for i, e := range b.list(n, "script", maxItems) {
-		if b.object(e, "an action of a script", "at", "submit", "generate", "cancel", "leave") {
-			a.script = append(a.script, cue{b.when(e, nil), b.action(e)})
-		}
-		b.item(e, i)
+	if s.bounded && a.joins > s.until {
+		b.refuse(n.at("joins"), "the scenario ends before that, until is %d", s.until.Milliseconds())
 	}
-	for i, e := range b.list(n, "on", maxItems) {
+	for _, e := range b.list(n, "script", maxItems) {
+		if b.object(e, "an action of a script", "at", "submit", "generate", "cancel", "leave") {
+			c := cue{b.when(e, s), b.action(e)}
+			if c.at < a.joins {
+				b.refuse(e.at("at"), "%s joins only after that, at %d", quoted(a.registration.AgentID), a.joins.Milliseconds())
+			}
+			a.script = append(a.script, c)
+		}
+		b.item(e)
+	}
+	for _, e := range b.list(n, "on", maxItems) {
 		if b.object(e, "a reaction", "path", "equals", "exists", "changed", "after", "times", "do") {
 			a.on = append(a.on, b.reaction(e))
 		}
-		b.item(e, i)
+		b.item(e)
 	}
 	return a
 }
@@ -170,14 +178,13 @@ func (b *reader) when(n node, s *Scenario) time.Duration {
 		b.refuse(n, "at is missing: when it happens, in milliseconds")
 	}
 	at := b.millis(n, "at", 0)
-	if s != nil && s.bounded && at > s.until {
+	if s.bounded && at > s.until {
 		b.refuse(n.at("at"), "the scenario ends before that, until is %d", s.until.Milliseconds())
 	}
 	return at
 }
 
 func (b *reader) bounds(n node, s *Scenario) {
-	s.bounded, s.until = n.has("until"), b.millis(n, "until", 0)
 	if n.has("limits") && b.object(n.at("limits"), "limits", "steps", "effects", "reactions") {
 		for _, l := range []struct {
 			name  string

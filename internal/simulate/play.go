@@ -25,7 +25,7 @@ func (s *Scenario) PlayIn(ctx context.Context, ses *sajou.Session, tell func(*Ev
 	defer cancel() // generations that have no end
 	p := &play{
 		s: s, ses: ses, world: ses.Agents(), tell: tell, judge: newJudge(s.expect), meter: meter{most: s.limits},
-		done: map[*action]int{}, size: len(s.world), tickAt: s.ticks.first,
+		done: map[*action]int{}, looked: -1, size: len(s.world), tickAt: s.ticks.first,
 	}
 	if err := p.begin(ctx); err != nil {
 		return Result{}, err
@@ -46,6 +46,7 @@ type play struct {
 	meter meter
 
 	now     time.Duration
+	looked  time.Duration // up to there expectations have been looked at
 	agenda  agents.Queue[func(context.Context) error] // what is to be done, at its time
 	done    map[*action]int                           // how often
 	doings  uint64                                    // things that may have changed the world
@@ -107,6 +108,7 @@ func (p *play) run(ctx context.Context) error {
 			return err
 		}
 		p.judge.look(p.now, p.view)
+		p.looked = p.now
 	}
 }
 
@@ -119,7 +121,7 @@ func (p *play) next() (at time.Duration, ok bool) {
 	}
 	sooner(p.agenda.Next())
 	sooner(p.world.Next())
-	sooner(p.judge.looks(p.now))
+	sooner(p.judge.looks(p.looked))
 	sooner(p.tickAt, p.ticks())
 	for _, who := range p.puppets {
 		sooner(who.reads(p.now, p.doings))
