@@ -86,13 +86,16 @@ func (b *reader) rules(n node, s *Scenario) {
 		}
 	}
 	list := b.list(n, "agents", maxAgents)
+	var ids []string
 	for _, e := range list {
 		id, _ := e.at("id").v.Text()
-		b.agents = append(b.agents, strings.Clone(id))
+		ids = append(ids, strings.Clone(id))
 	}
 	for i, e := range list {
-		if slices.Contains(b.agents[:i], b.agents[i]) && b.agents[i] != "" {
-			b.refuse(e.at("id"), "two agents are called %s", quoted(b.agents[i]))
+		if slices.Contains(ids[:i], ids[i]) && ids[i] != "" {
+			b.refuse(e.at("id"), "two agents are called %s", quoted(ids[i]))
+		} else if ids[i] != "" {
+			b.agents = append(b.agents, ids[i])
 		}
 		s.agents = append(s.agents, b.agent(e, core, s))
 	}
@@ -102,7 +105,7 @@ func (b *reader) rules(n node, s *Scenario) {
 // so.
 func (b *reader) judge(n node, err error) {
 	if e, ok := errors.AsType[*agents.PolicyError](err); ok {
-		b.refuse(n.below(e.Path), "%s", e.Reason)
+		b.place(n, e.Path, e.Reason)
 		return
 	}
 	message := err.Error()
@@ -113,10 +116,41 @@ func (b *reader) judge(n node, err error) {
 		}
 	}
 	if at, reason, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(at, "/") {
-		n, message = n.below(at), reason
+		b.place(n, at, reason)
+		return
 	}
 	b.refuse(n, "%s", message)
 }
+
+// place tells a reason about what a pointer from n leads to.
+func (b *reader) place(n node, pointer, reason string) {
+	at, rest := n.below(pointer)
+	if len(rest) > 0 {
+		reason = strings.Join(rest, "/") + ": " + reason
+	}
+	written, _ := at.v.Text()
+	switch {
+	case strings.HasPrefix(reason, "unknown policy"):
+		reason += instead(written, policyNames)
+	case reason == "unknown member" && pointer == "/"+at.path.name:
+		reason = fmt.Sprintf("a configuration has no member %s%s", quoted(at.path.name), instead(at.path.name, configNames))
+	}
+	b.refuse(at, "%s", reason)
+}
+
+// What may be meant by a name that the engine does not know.
+var (
+	policyNames = []string{
+		"default", "everything", "self", "conversation", "distance", "relationships", "cone", "team", "channel", "fields",
+		"all", "any", "not", "fog", "custom",
+	}
+	configNames = []string{
+		"authority", "backpressure_policy", "classes", "cooldowns", "deadline_ms", "debounce_ms", "default_priority",
+		"intent_kinds", "interrupt", "latency_model", "max_agents", "max_quantum", "max_queue_depth", "paused",
+		"quota_intents_per_minute", "quota_tokens_per_minute", "rules", "staleness_threshold", "tick_effects",
+		"token_budget", "weight",
+	}
+)
 
 func (b *reader) agent(n node, core *agents.Core, s *Scenario) agent {
 	var a agent
@@ -137,12 +171,14 @@ func (b *reader) agent(n node, core *agents.Core, s *Scenario) agent {
 		case isPolicy && policy.Path == "/class":
 			b.refuse(n.at("class"), "%s: name it in config.classes", policy.Reason)
 		case isPolicy:
-			// The settings in a policy are named from the agent on.
-			at := n.at("policy").below(policy.Path)
-			if setting, ok := strings.CutPrefix(policy.Path, "/policy/"); ok && at.v.Kind() == signal.KindString {
-				at = n.at("policy").below("/" + setting)
+			at := policy.Path
+			// Settings are named from the agent on.
+			if setting, ok := strings.CutPrefix(at, "/policy/"); ok {
+				if _, rest := n.at("policy").below(at); len(rest) > 0 {
+					at = "/" + setting
+				}
 			}
-			b.refuse(at, "%s", policy.Reason)
+			b.place(n.at("policy"), at, policy.Reason)
 		case err != nil:
 			b.judge(n, err)
 		default:
@@ -175,7 +211,7 @@ func (b *reader) agent(n node, core *agents.Core, s *Scenario) agent {
 // when reads the time at which something happens.
 func (b *reader) when(n node, s *Scenario) time.Duration {
 	if !n.has("at") {
-		b.refuse(n, "at is missing: when it happens, in milliseconds")
+		b.lacks(n, "at is missing: when it happens, in milliseconds")
 	}
 	at := b.millis(n, "at", 0)
 	if s.bounded && at > s.until {
@@ -210,8 +246,11 @@ func (b *reader) bounds(n node, s *Scenario) {
 		if s.ticks.source = b.text(t, "source", agents.MaxID); s.ticks.source == "" {
 			s.ticks.source = "simulation"
 		}
-		if s.ticks.every < time.Millisecond {
-			b.refuse(t, "every is missing: from one tick to the next, 1 millisecond at least")
+		switch {
+		case !t.has("every"):
+			b.lacks(t, "every is missing: from one tick to the next")
+		case s.ticks.every < time.Millisecond:
+			b.refuse(t.at("every"), "from one tick to the next it is 1 millisecond at least")
 		}
 		if !s.bounded {
 			b.refuse(t, "ticks go on for ever: say until when")
@@ -221,7 +260,7 @@ func (b *reader) bounds(n node, s *Scenario) {
 
 func (b *reader) draft(n, around node) agents.Draft {
 	if !around.has("draft") {
-		b.refuse(around, "draft is missing: what happens, as {kind, source_id, payload}")
+		b.lacks(around, "draft is missing: what happens, as {kind, source_id, payload}")
 		return agents.Draft{}
 	}
 	if !b.object(n, "a draft", "kind", "source_id", "payload", "schema_version") {
@@ -286,7 +325,7 @@ func (b *reader) generation(n node) *generating {
 		intent: spoken,
 	}
 	if !n.has("words") {
-		b.refuse(n, "words is missing: what the generation yields")
+		b.lacks(n, "words is missing: what the generation yields")
 	}
 	if m := n.at("stall"); n.has("stall") && b.object(m, "a stall", "after", "ms") {
 		g.stallAfter, g.stall = int(b.integer(m, "after", 0, 0, maxWords)), b.millis(m, "ms", 0)
@@ -333,7 +372,7 @@ func (b *reader) reaction(n node) reaction {
 		b.isTrue(n, "changed")
 	}
 	if !n.has("do") {
-		b.refuse(n, "do is missing: the action")
+		b.lacks(n, "do is missing: the action")
 	} else if m := n.at("do"); b.object(m, "do", "submit", "generate", "cancel", "leave") {
 		r.do = b.action(m)
 	}
@@ -389,7 +428,7 @@ func (b *reader) expectation(n node, i int, s *Scenario) expectation {
 		}
 	case told:
 		if e.texts = b.texts(m, "texts"); len(e.texts) == 0 {
-			b.refuse(m, "texts is missing: what the agent is told, in order")
+			b.lacks(m, "texts is missing: what the agent is told, in order")
 		}
 	case neverTold:
 		e.texts = []string{b.needed(m, "text", 0)}

@@ -46,7 +46,7 @@ type play struct {
 	meter meter
 
 	now     time.Duration
-	looked  time.Duration // up to there expectations have been looked at
+	looked  time.Duration                             // up to there expectations have been looked at
 	agenda  agents.Queue[func(context.Context) error] // what is to be done, at its time
 	done    map[*action]int                           // how often
 	doings  uint64                                    // things that may have changed the world

@@ -32,7 +32,9 @@ var emptyView = func() signal.Value {
 	return v
 }()
 
-func newPuppet(a *agent) *puppet { return &puppet{agent: a, view: emptyView, fired: make([]int, len(a.on))} }
+func newPuppet(a *agent) *puppet {
+	return &puppet{agent: a, view: emptyView, fired: make([]int, len(a.on))}
+}
 
 func (p *play) join(ctx context.Context, who *puppet) (err error) {
 	if who.hand, err = p.world.RegisterAs(ctx, who.registration); err != nil {

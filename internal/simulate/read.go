@@ -35,7 +35,7 @@ func Parse(file string, text []byte) (*Scenario, choreography.Diagnostics) {
 		}
 		return refuse(0, err.Error())
 	}
-	b := reader{}
+	b := reader{misnamed: map[*path]bool{}}
 	s := b.scenario(node{v: v})
 	if diagnostics := b.diagnostics(file, text); len(diagnostics) > 0 {
 		return nil, diagnostics
@@ -81,16 +81,18 @@ func (n node) has(name string) bool {
 	return ok
 }
 
-// below follows a JSON pointer as far as it leads.
-func (n node) below(pointer string) node {
-	for _, name := range segments(pointer) {
+// below follows a JSON pointer as far as it leads, and returns what of it leads
+// nowhere.
+func (n node) below(pointer string) (found node, rest []string) {
+	names := segments(pointer)
+	for i, name := range names {
 		v, ok := lookup(n.v, []string{name})
 		if !ok {
-			return n
+			return n, names[i:]
 		}
 		n = node{v, &path{n.path, name}}
 	}
-	return n
+	return n, nil
 }
 
 type finding struct {
@@ -105,9 +107,21 @@ type reader struct {
 	findings []finding
 	agents   []string // their ids
 	items    int      // scripts, reactions and events
+
+	// misnamed are objects with a member that is not known: what they lack is
+	// likely that one.
+	misnamed map[*path]bool
 }
 
 func (b *reader) refuse(n node, format string, args ...any) { b.add(n, false, format, args...) }
+
+// lacks says that an object does not have what it needs, unless it has something
+// that may be meant to be that.
+func (b *reader) lacks(n node, format string, args ...any) {
+	if !b.misnamed[n.path] {
+		b.refuse(n, format, args...)
+	}
+}
 
 func (b *reader) add(n node, atName bool, format string, args ...any) {
 	if len(b.findings) < maxDiagnostics {
@@ -150,6 +164,7 @@ func (b *reader) object(n node, what string, known ...string) bool {
 		}
 		if !slices.Contains(known, name) {
 			b.add(n.at(name), true, "%s has no member %s%s", what, quoted(name), instead(name, known))
+			b.misnamed[n.path] = true
 		}
 	}
 	return true
@@ -161,10 +176,14 @@ func instead(name string, known []string) string {
 		return "; did you mean " + strconv.Quote(meant) + "?"
 	}
 	const most = 16
-	if len(known) > most {
+	switch {
+	case len(known) == 0:
+		return ""
+	case len(known) > most:
 		return fmt.Sprintf("; there are %s and %d more", strings.Join(known[:most], ", "), len(known)-most)
+	default:
+		return "; there is " + strings.Join(known, ", ")
 	}
-	return "; there is " + strings.Join(known, ", ")
 }
 
 // text reads an optional string of at most so many bytes; 0 means any.
@@ -190,7 +209,7 @@ func (b *reader) needed(n node, name string, most int) string {
 	s := b.text(n, name, most)
 	switch {
 	case !n.has(name):
-		b.refuse(n, "%s is missing", name)
+		b.lacks(n, "%s is missing", name)
 	case s == "" && n.at(name).v.Kind() == signal.KindString:
 		b.refuse(n.at(name), "%s is empty", name)
 	}
@@ -343,7 +362,7 @@ func (b *reader) one(n node, what string, names ...string) string {
 		}
 	}
 	if found == "" && n.v.Kind() == signal.KindObject {
-		b.refuse(n, "%s is one of %s", what, strings.Join(names, ", "))
+		b.lacks(n, "%s is one of %s", what, strings.Join(names, ", "))
 	}
 	return found
 }
