@@ -346,10 +346,16 @@ func (b *reader) generation(n node) *generating {
 func (b *reader) words(n node, name string) string {
 	m := n.at(name)
 	b.placeholders(m, false)
+	text := ""
 	if m.v.Kind() == signal.KindArray {
-		return strings.Join(b.texts(n, name), " ")
+		text = strings.Join(b.texts(n, name), " ")
+	} else {
+		text = b.text(n, name, 0)
 	}
-	return b.text(n, name, 0)
+	if len(text) > maxFilled {
+		b.refuse(m, "%s take at most %d KiB", name, maxFilled>>10)
+	}
+	return text
 }
 
 func (b *reader) reaction(n node) reaction {
