@@ -39,7 +39,7 @@ func worldText(r agents.Record) (word, detail string) {
 	case agents.WordEffect:
 		return effectText(v, reqID)
 	case agents.WordOutcome:
-		detail = fmt.Sprintf("%s was refused %s: %s", who, reqID, member(v, "code"))
+		detail = fmt.Sprintf("%s's %s was refused: %s", who, reqID, member(v, "code"))
 		if reason := member(v, "reason"); reason != "" {
 			detail += ", " + reason
 		}
@@ -90,10 +90,10 @@ func effectText(v signal.Value, reqID string) (word, detail string) {
 	}
 	detail = fmt.Sprintf("%s: effect %s", who, figure(v, "global_seq"))
 	if reqID != "" {
-		detail = fmt.Sprintf("%s was accepted %s, going by %s: effect %s", who, reqID, figure(v, "context_seq"), figure(v, "global_seq"))
+		detail = fmt.Sprintf("%s's %s was accepted: effect %s", who, reqID, figure(v, "global_seq"))
 	}
 	if payload, ok := v.Get("payload"); ok && payload.Len() > 0 {
-		detail += " " + payload.String()
+		detail += ", " + payload.String()
 	}
 	return member(v, "kind"), detail
 }
