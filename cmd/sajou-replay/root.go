@@ -97,6 +97,7 @@ Addresses of a moment:
   perf:p-812-1     where that performance began
 Ranges a..b include both ends; a.. and ..b are open.`,
 		Example: `  sajou-replay demo
+  sajou-replay sim --example
   sajou-replay import session.jsonl --define choreographies.json
   sajou-replay cat --type error
   sajou-replay state end performances

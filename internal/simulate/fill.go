@@ -145,15 +145,6 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, b...)
 }
 
-// parseText returns a string as a value.
-func parseText(s string) signal.Value {
-	v, err := signal.ParseValue(appendText(nil, s))
-	if err != nil {
-		panic("simulate: a string that is no JSON") // json.Marshal replaces what is not UTF-8
-	}
-	return v
-}
-
 var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
 // segments splits a JSON pointer.

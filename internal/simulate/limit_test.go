@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 			{"id":"A","policy":{"policy":"conversation","debounce_ms":0},"script":[{"at":0,"generate":{"words":"a b","interrupted":{"regenerate":1000}}}]},
 			{"id":"B","policy":{"policy":"conversation"},"script":[` + strings.TrimSuffix(strings.Repeat(`{"at":1,"submit":{"kind":"Speak","payload":{"text":"x"},"context_seq":1000000}},`, 300), ",") + `]}]`), ""},
 		{"ticks", `{"sajou":"simulation","version":1,"name":"a","config":{"authority":"sim"},"ticks":{"every":1},"until":86400000}`, "steps"},
-		{"too large a world", tooLarge(), "work"},
+		{"too large a world", tooLarge(200), "work"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := parse(t, c.name, c.text)
@@ -62,15 +62,24 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// tooLarge is a world of many that all see each other's large entities.
-func tooLarge() string {
+// tooLarge is a world of many who do much in it; each entity takes so many
+// bytes.
+func tooLarge(each int) string {
 	var entities, agents []string
 	for i := range 250 {
-		entities = append(entities, fmt.Sprintf(`"e%d":{"text":%q}`, i, strings.Repeat("x", 3000)))
-		agents = append(agents, fmt.Sprintf(`{"id":"e%d","policy":{"policy":"self"},"script":[{"at":0,"submit":{"kind":"Custom"}}]}`, i))
+		entities = append(entities, fmt.Sprintf(`"e%d":{"text":%q}`, i, strings.Repeat("x", each)))
+		agents = append(agents, fmt.Sprintf(`{"id":"e%d","policy":{"policy":"self"},"script":[{"at":0,"submit":{"kind":"Custom"}},{"at":5000,"submit":{"kind":"Custom"}}]}`, i))
 	}
 	return `{"sajou":"simulation","version":1,"name":"a","world":{"entities":{` + strings.Join(entities, ",") + `}},"agents":[` +
 		strings.Join(agents, ",") + `]}`
+}
+
+// A world that is too large for as many as are in it is not even begun.
+func TestCrowded(t *testing.T) {
+	s, diagnostics := simulate.Parse("crowded", []byte(tooLarge(3000)))
+	if s != nil || len(diagnostics) != 1 || !strings.Contains(diagnostics.Error(), "use fewer of them") {
+		t.Errorf("%v", diagnostics)
+	}
 }
 
 // An end of the context, and an error of whoever listens, end a play.

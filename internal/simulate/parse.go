@@ -91,6 +91,11 @@ func (b *reader) rules(n node, s *Scenario) {
 		id, _ := e.at("id").v.Text()
 		ids = append(ids, strings.Clone(id))
 	}
+	if len(list)*len(s.world) > maxSeen {
+		b.refuse(n.at("agents"), "%d agents in a world of %d bytes are too many: use fewer of them, or a smaller world", len(list), len(s.world))
+		b.agents = ids
+		return
+	}
 	for i, e := range list {
 		if slices.Contains(ids[:i], ids[i]) && ids[i] != "" {
 			b.refuse(e.at("id"), "two agents are called %s", quoted(ids[i]))

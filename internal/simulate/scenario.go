@@ -88,6 +88,9 @@ const (
 	maxItems  = 10_000 // of any list
 	maxJudged = 256    // expectations
 	maxWords  = 10_000 // of one generation
+
+	// maxSeen bounds, in bytes, all worlds that agents could see to begin with.
+	maxSeen = 16 << 20
 )
 
 // Scenario is a scenario that can be played, as often as one likes.
