@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 	"time"
-
-	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
 // This file is what those ask who show the agents' world in another form, as the
@@ -47,55 +45,10 @@ func (a *Agents) WaitUntil(ctx context.Context, at time.Duration) error {
 	// A reader of nobody, whom nothing is told but that time has passed.
 	f := a.audience.join("", math.MaxUint64)
 	defer a.audience.part(f)
-	for {
-		now := a.clock.now()
-		if now >= at {
-			return ctx.Err()
-		}
-		if err := a.pause(ctx, f.wake, at-now); err != nil {
+	for a.clock.now() < at {
+		if err := a.pause(ctx, nextUp{at: at, timed: true, wake: f.wake}); err != nil {
 			return err
 		}
 	}
-}
-
-// pause waits for a wake, or for so much time of the wall's clock if that is
-// what runs.
-func (a *Agents) pause(ctx context.Context, wake <-chan struct{}, d time.Duration) error {
-	var due chan struct{}
-	if a.clock.wall.Load() {
-		due = make(chan struct{})
-		stop := a.session.engine.cfg.AfterFunc(min(d, maxWake), func() { close(due) })
-		defer stop()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-a.session.engine.live.Done():
-		return eventlog.ErrClosed
-	case <-wake:
-	case <-due:
-	}
-	return nil
-}
-
-// Poll is [Agent.NextObservation] that does not wait for one: it returns false
-// if there is nothing now.
-func (g *Agent) Poll(ctx context.Context) (o Observation, ok bool, err error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return Observation{}, false, err
-		}
-		d, next, err := g.feed.next(g.world.clock.now())
-		switch {
-		case err != nil:
-			return Observation{}, false, err
-		case d != nil:
-			return Observation{d.Delta, g.id, d.At, d.Number}, true, nil
-		case !next.whole:
-			return Observation{}, false, nil
-		}
-		if err := g.catchUp(ctx); err != nil {
-			return Observation{}, false, err
-		}
-	}
+	return ctx.Err()
 }

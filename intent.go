@@ -34,29 +34,11 @@ func (a *Agents) Broadcast(ctx context.Context, draft agents.Draft) (agents.Outc
 }
 
 func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcome, error) {
-	if err := ctx.Err(); err != nil {
+	p, err := a.Ask(ctx, s)
+	if err != nil {
 		return agents.Outcome{}, err
 	}
-	if s.Intent != nil {
-		in := *s.Intent
-		if err := a.migrate(&in); err != nil {
-			return agents.Outcome{}, err
-		}
-		s.Intent = &in
-	}
-	c := &call{sub: s, began: a.session.engine.cfg.Now(), done: make(chan struct{})}
-	a.inbox.put(c)
-	err := a.turn(func(t *turn) error {
-		t.admit()
-		if t.core.Config().Authority != agents.TimeSim {
-			t.drain()
-		}
-		return nil
-	})
-	if err != nil && a.inbox.withdraw(c) {
-		return agents.Outcome{}, err
-	}
-	return a.await(ctx, c)
+	return p.Wait(ctx)
 }
 
 // await waits for a call that somebody has looked at.

@@ -148,26 +148,53 @@ func (g *Agent) ViewSeq() uint64 {
 // something else happens. Whichever it is, what it has then is what it should have.
 func (g *Agent) NextObservation(ctx context.Context) (Observation, error) {
 	for {
-		if err := ctx.Err(); err != nil {
-			return Observation{}, err
+		o, next, err := g.poll(ctx)
+		if err != nil || o != nil {
+			return o.observation(g.id), err
 		}
-		o, next, err := g.feed.next(g.world.clock.now())
-		switch {
-		case err != nil:
-			return Observation{}, err
-		case o != nil:
-			g.report(ctx, o)
-			return Observation{o.Delta, g.id, o.At, o.Number}, nil
-		case next.whole:
-			if err := g.catchUp(ctx); err != nil {
-				return Observation{}, err
-			}
-			continue
-		}
-		if err := g.wait(ctx, next); err != nil {
+		if err := g.world.pause(ctx, next); err != nil {
 			return Observation{}, err
 		}
 	}
+}
+
+// Poll is [Agent.NextObservation] for who does not wait: it returns false if the
+// agent is told nothing now.
+func (g *Agent) Poll(ctx context.Context) (o Observation, ok bool, err error) {
+	d, _, err := g.poll(ctx)
+	return d.observation(g.id), d != nil, err
+}
+
+// poll returns what is to be told now, or else what to wait for.
+func (g *Agent) poll(ctx context.Context) (*delivery, nextUp, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, nextUp{}, err
+		}
+		d, next, err := g.feed.next(g.world.clock.now())
+		switch {
+		case err != nil:
+			return nil, next, err
+		case d != nil:
+			g.report(ctx, d)
+			return (*delivery)(d), next, nil
+		case !next.whole:
+			return nil, next, nil
+		}
+		if err := g.catchUp(ctx); err != nil {
+			return nil, next, err
+		}
+	}
+}
+
+// delivery is a delivery that is told now; nil for none.
+type delivery agents.Delivery
+
+func (d *delivery) observation(agent string) Observation {
+	if d == nil {
+		return Observation{}
+	}
+	return Observation{d.Delta, agent, d.At, d.Number}
 }
 
 // report tells metrics and log of what the agent is told.
@@ -182,19 +209,19 @@ func (g *Agent) report(ctx context.Context, d *agents.Delivery) {
 	}
 }
 
-// wait returns when there may be something.
-func (g *Agent) wait(ctx context.Context, next nextUp) error {
+// pause returns when there may be something.
+func (a *Agents) pause(ctx context.Context, next nextUp) error {
 	var due chan struct{}
-	if next.timed && g.world.clock.wall.Load() {
+	if next.timed && a.clock.wall.Load() {
 		due = make(chan struct{})
-		d := min(max(next.at-g.world.clock.now(), 0), maxWake)
-		stop := g.world.session.engine.cfg.AfterFunc(d, func() { close(due) })
+		d := min(max(next.at-a.clock.now(), 0), maxWake)
+		stop := a.session.engine.cfg.AfterFunc(d, func() { close(due) })
 		defer stop()
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-g.world.session.engine.live.Done():
+	case <-a.session.engine.live.Done():
 		return eventlog.ErrClosed
 	case <-next.wake:
 	case <-due:

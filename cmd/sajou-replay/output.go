@@ -189,6 +189,13 @@ func entryText(e *eventlog.Entry) string {
 		}
 		word = d.Word()
 		detail = string(d.Value().AppendJSON(nil))
+	case eventlog.KindEffect:
+		r, err := sajou.WorldRecordOf(e)
+		if err != nil {
+			detail = "cannot be read: " + err.Error()
+			break
+		}
+		word, detail = worldText(r)
 	default:
 		view := sajou.EntryView(e)
 		member := view[e.Kind.String()]

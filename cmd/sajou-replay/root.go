@@ -97,6 +97,7 @@ Addresses of a moment:
   perf:p-812-1     where that performance began
 Ranges a..b include both ends; a.. and ..b are open.`,
 		Example: `  sajou-replay demo
+  sajou-replay sim --example
   sajou-replay import session.jsonl --define choreographies.json
   sajou-replay cat --type error
   sajou-replay state end performances
@@ -138,7 +139,7 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 		a.stateCommand(), a.diffCommand(), a.playCommand(), a.renderCommand(),
 		a.verifyCommand(), a.scanCommand(), a.bisectCommand(),
 		a.knowsCommand(), a.firstKnownCommand(), a.leakCommand(), a.whyCancelledCommand(), a.whyRejectedCommand(), a.policyDiffCommand(),
-		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(),
+		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(), a.simCommand(),
 		a.versionCommand(), a.manCommand(),
 	)
 	root.InitDefaultCompletionCmd()

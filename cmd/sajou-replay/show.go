@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
@@ -15,7 +16,8 @@ func (a *app) showCommand() *cobra.Command {
 		Use:   "show [SESSION] ADDR",
 		Short: "Show one entry whole",
 		Long: `Show shows the entry at an address with everything it holds. For a moment
-between two entries it is the earlier one.`,
+between two entries it is the earlier one. What a record of the agents' world
+says stands above it.`,
 		Example: `  sajou-replay show 12
   sajou-replay show release-42 '#9f3ab2c1'
   sajou-replay show end -o jsonl`,
@@ -59,6 +61,9 @@ between two entries it is the earlier one.`,
 					return err
 				}
 				return o.Flush()
+			}
+			if o.format == "text" && e.Kind == eventlog.KindEffect {
+				fmt.Fprintf(o, "%s\n\n", entryText(&e)) // what a record of the agents' world says
 			}
 			return o.text(printableLines(string(indented(line))))
 		},

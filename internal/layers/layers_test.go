@@ -45,6 +45,7 @@ var layers = []layer{
 	{"signal", pure, nil},
 	{"internal/exact", pure, nil},
 	{"internal/jsonplace", pure, nil},
+	{"internal/spelling", pure, nil},
 	{"internal/statebytes", pure, []string{"signal"}},
 	{"choreography", pure, []string{"signal", "internal/exact", "internal/jsonplace", "internal/statebytes"}},
 	{"agents", pure, []string{"signal", "internal/exact", "internal/statebytes"}},
@@ -64,13 +65,16 @@ var layers = []layer{
 	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
 	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
-	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "stage/scene"}},
+	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "internal/spelling", "stage/scene"}},
+	{"internal/simulate", timeless, []string{
+		"signal", "choreography", "agents", "eventlog", "projection", ".", "internal/jsonplace", "internal/spelling",
+	}},
 	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
 	{"internal/layers", effects, nil},
 	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
-		"stage/scene", "stage", "stage/picture", "internal/lint",
+		"stage/scene", "stage", "stage/picture", "internal/lint", "internal/simulate",
 	}},
 }
 

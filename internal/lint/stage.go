@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -210,41 +211,13 @@ func (p place) nearest(name string, sets ...map[string]bool) string {
 	if len(p.src.spots) == maxFindings {
 		return ""
 	}
-	best, found := 3, ""
+	var names []string
 	for _, set := range sets {
-		for _, candidate := range slices.Sorted(maps.Keys(set)) {
-			if d := distance(name, candidate); d < best && d < len(name) {
-				best, found = d, candidate
-			}
-		}
+		names = append(names, slices.Sorted(maps.Keys(set))...)
 	}
-	if found == "" {
+	found, ok := spelling.Nearest(name, names)
+	if !ok {
 		return ""
 	}
 	return "; did you mean " + strconv.Quote(found) + "?"
-}
-
-// distance is how many letters have to be changed, added or taken away; 3 for
-// three and more.
-func distance(a, b string) int {
-	const most = 3
-	if len(a)-len(b) >= most || len(b)-len(a) >= most || len(a) > 100 {
-		return most
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			corner, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, corner+cost)
-		}
-	}
-	return min(row[len(b)], most)
 }
