@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // TestWrittenOut brings the declarations in testdata/written into force, in the
 // order of the file, and shows what signals perform then, or why one is refused.
 func TestWrittenOut(t *testing.T) {
-	golden(t, "written", "told", func(t *testing.T, files map[string]string) string {
+	golden.Tell(t, "testdata/written/*.txtar", func(t *testing.T, files map[string]string) string {
 		all, err := signal.ParseValue([]byte(files["declarations.json"]))
 		if err != nil {
 			t.Fatal(err)

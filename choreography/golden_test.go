@@ -2,22 +2,15 @@ package choreography_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // TestStories runs the stories in testdata/stories: definitions and a script in,
 // the script with its commands out. Lines of a script are
@@ -31,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 //
 // On that stage spawn makes an entity visible and destroy hides it.
 func TestStories(t *testing.T) {
-	golden(t, "stories", "told", func(t *testing.T, files map[string]string) string {
+	golden.Tell(t, "testdata/stories/*.txtar", func(t *testing.T, files map[string]string) string {
 		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
 		if err := diagnostics.Err(); err != nil {
 			t.Fatal(err)
@@ -138,7 +131,7 @@ func spell(t *testing.T, c choreography.Command) string {
 // TestDiagnostics parses the definitions in testdata/diagnostics and compares
 // what an author is told.
 func TestDiagnostics(t *testing.T) {
-	golden(t, "diagnostics", "told", func(t *testing.T, files map[string]string) string {
+	golden.Tell(t, "testdata/diagnostics/*.txtar", func(t *testing.T, files map[string]string) string {
 		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
 		if refused := diagnostics.Err() != nil; refused != (definitions == nil) {
 			t.Errorf("refused = %v with %d definitions", refused, len(definitions))
@@ -148,42 +141,4 @@ func TestDiagnostics(t *testing.T) {
 		}
 		return diagnostics.Error() + "\n"
 	})
-}
-
-// golden runs every txtar file of a folder and compares what comes of it with
-// its last part.
-func golden(t *testing.T, folder, result string, run func(*testing.T, map[string]string) string) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no golden files in %s: %v", folder, err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files := map[string]string{}
-			for _, f := range archive.Files {
-				files[f.Name] = string(f.Data)
-			}
-			got := run(t, files)
-			if *update {
-				last := len(archive.Files) - 1
-				if archive.Files[last].Name != result {
-					archive.Files = append(archive.Files, txtar.File{Name: result})
-					last++
-				}
-				archive.Files[last].Data = []byte(got)
-				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(files[result], got); diff != "" {
-				t.Errorf("(-want +got; run with -update to accept)\n%s", diff)
-			}
-		})
-	}
 }

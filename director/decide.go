@@ -364,7 +364,7 @@ func aboutOf(s Subject) about {
 }
 
 func (d *decision) ask(s Subject, r Response) error {
-	q := d.s.episode.question(r.Turn, r.Attempt, s, r.Text, r.Before)
+	q := d.s.episode.question(r.Turn, r.Attempt, 1, s, r.Text, r.Before)
 	d.out.Questions = append(d.out.Questions, q)
 	return d.emit(JudgementAsked, judgementAsked{r.Turn, r.Attempt, aboutOf(s), q.Digest.String()})
 }
@@ -376,8 +376,8 @@ func (s *State) Questions(response string, before []Message) ([]Question, error)
 		return nil, fmt.Errorf("%w: it is not the response that was recorded", ErrTurn)
 	}
 	var questions []Question
-	for _, subject := range s.Awaiting() {
-		questions = append(questions, s.episode.question(s.core.turn, s.core.attempt, subject, response, before))
+	for _, w := range s.core.awaiting {
+		questions = append(questions, s.episode.question(s.core.turn, s.core.attempt, w.tries+1, s.subject(w), response, before))
 	}
 	return questions, nil
 }
@@ -400,7 +400,7 @@ func (s *State) subject(w awaited) Subject {
 
 // Judge records a verdict. The last one that was awaited evaluates the turn. A
 // verdict that came for a response that was dropped, or after it was given up,
-// is recorded and changes nothing. An unclear one that is to be asked for again
+// or for a try that was answered, is recorded and changes nothing. An unclear one that is to be asked for again
 // leaves [State.Awaiting] as it was.
 func (s *State) Judge(v Verdict) (Outcome, []Record, error) {
 	if s.episode == nil || v.Turn < 1 || v.Turn > s.core.turn || v.Attempt < 0 || v.Attempt > maxTurn {
@@ -420,7 +420,7 @@ func (s *State) Judge(v Verdict) (Outcome, []Record, error) {
 	}
 	r.Verdict = finding.String()
 	at := slices.IndexFunc(s.core.awaiting, func(w awaited) bool { return s.subject(w) == v.Subject })
-	if at < 0 || v.Turn != s.core.turn || v.Attempt != s.core.attempt {
+	if at < 0 || v.Turn != s.core.turn || v.Attempt != s.core.attempt || v.Try != 0 && v.Try != s.core.awaiting[at].tries+1 {
 		r.Inactive = true
 		err := d.emit(VerdictRecorded, r)
 		return d.out, d.records, err

@@ -200,6 +200,7 @@ func TestAnchor(t *testing.T) {
 func TestParseVerdict(t *testing.T) {
 	for raw, want := range map[string]director.Finding{
 		"YES": director.Yes, "yes.": director.Yes, " **Yes** ": director.Yes, "- YES": director.Yes, "YES\nbecause": director.Yes,
+		"Yes—she asks": director.Yes, "no,not yet": director.No, "– YES": director.Yes,
 		"No": director.No, "\"no\", it did not": director.No,
 		"": director.Unclear, "...": director.Unclear, "Yesterday": director.Unclear, "The answer is YES": director.Unclear,
 		"YES/NO": director.Unclear, "N/A": director.Unclear, "oui": director.Unclear,

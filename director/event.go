@@ -226,8 +226,10 @@ func boolOf(v signal.Value, name string) bool {
 
 // Apply changes the state by one event. It is total: an event that cannot
 // follow is refused with an error that wraps [ErrRecord] (or, for an episode,
-// [ErrEpisode]) and leaves the state as it was. It makes sure that an event
-// means something here, and not that it was wise: that was decided before.
+// [ErrEpisode]) and leaves the state as it was. Whoever wrote the events, no
+// beat lands that was not eligible, and no choice is made twice. Beyond that
+// Apply makes sure that an event means something here, and not that it was wise:
+// that was decided before.
 func (s *State) Apply(word string, v signal.Value) error {
 	if word == EpisodeStarted {
 		return s.start(v)
@@ -508,6 +510,12 @@ func (a *application) beat() string {
 	landing := a.word == BeatLanded || a.word == BeatHeld
 	if landing && (assurance <= 0 || !ok || said == 0 || said > a.turn) {
 		return "it does not say how, or when"
+	}
+	if landing && (c.phase != phaseResponded || !a.s.wasEligible(c, a.kept, i)) {
+		return "the beat was not eligible in this turn"
+	}
+	if a.word == BeatLanded && a.s.episode.Beats[i].Choice >= 0 && c.pendingChoice() >= 0 {
+		return "another choice is pending"
 	}
 	if a.word == BeatHeld {
 		if c.heldAt(i) >= 0 {

@@ -229,10 +229,10 @@ func (g Guidance) Section() string {
 		line(rule)
 		line(d.Context)
 		line()
-		line("Work this into your response naturally. Do not force it: find the moment that asks for it.")
+		line("Work this into your response naturally. Don't force it—find the organic moment.")
 	}
 	line()
-	line("Remember: you are a person, with wishes, moods and limits of your own.")
+	line("Remember: You are a person with your own desires, moods, and boundaries.")
 	return b.String()
 }
 

@@ -14,8 +14,11 @@ type Question struct {
 	Turn    int
 	Attempt int
 	Subject Subject
-	Prompt  string
-	Digest  Digest // of the prompt
+	// Try counts how often it is asked, from 1: an unclear answer may be asked for
+	// again.
+	Try    int
+	Prompt string
+	Digest Digest // of the prompt
 	// Tokens is how long an answer may be.
 	Tokens int
 }
@@ -44,8 +47,11 @@ type Verdict struct {
 	Turn    int
 	Attempt int
 	Subject Subject
-	Model   string
-	Raw     string
+	// Try is that of the question; 0 means whichever is awaited. With it an answer
+	// that comes twice, after a crash, is not taken for the next one.
+	Try   int
+	Model string
+	Raw   string
 	// Failure says why there is no answer, "" if there is one. A failed call
 	// counts as an unclear verdict.
 	Failure string
@@ -67,9 +73,11 @@ var findings = []string{"no", "yes", "unclear"}
 func (f Finding) String() string { return findings[f] }
 
 // ParseVerdict reads a raw answer strictly: its first word, without the
-// punctuation around it, is YES or NO, in any case. Anything else is unclear.
+// punctuation around it, is YES or NO, in any case. Anything else is unclear. A
+// word ends at a blank, or where a sentence goes on without one: "Yes—she asks".
 func ParseVerdict(raw string) Finding {
-	for word := range strings.FieldsSeq(raw) {
+	ends := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("—–,;:", r) }
+	for word := range strings.FieldsFuncSeq(raw, ends) {
 		word = strings.TrimFunc(word, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) })
 		switch {
 		case word == "": // nothing but punctuation
@@ -125,7 +133,7 @@ func judgePrompt(kind SubjectKind, what, criteria, response string, before []Mes
 }
 
 // question makes the question about a subject.
-func (e *Episode) question(turn, attempt int, s Subject, response string, before []Message) Question {
+func (e *Episode) question(turn, attempt, try int, s Subject, response string, before []Message) Question {
 	var what, criteria string
 	switch s.Kind {
 	case AboutBeat:
@@ -142,7 +150,7 @@ func (e *Episode) question(turn, attempt int, s Subject, response string, before
 		}
 	}
 	prompt := judgePrompt(s.Kind, what, criteria, response, before)
-	return Question{turn, attempt, s, prompt, DigestOf(prompt), 10}
+	return Question{turn, attempt, s, try, prompt, DigestOf(prompt), 10}
 }
 
 // has reports whether there is anything like the subject.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/words"
 	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -33,7 +34,7 @@ type searched struct {
 // case, in normal form, or in the kind of apostrophe or blank are the same.
 func search(text string, contains bool) *searched {
 	if contains {
-		return &searched{contains: true, text: strings.ToLower(text)}
+		return &searched{contains: true, text: lower(text)}
 	}
 	s := &searched{text: fold(text)}
 	s.ends = make([]bool, len(s.text)+1)
@@ -58,7 +59,7 @@ func (s *searched) find(keywords []string) (string, bool) {
 
 func (s *searched) has(keyword string) bool {
 	if s.contains {
-		return strings.Contains(s.text, strings.ToLower(keyword))
+		return strings.Contains(s.text, lower(keyword))
 	}
 	keyword = fold(keyword)
 	if keyword == "" {
@@ -76,6 +77,10 @@ func (s *searched) has(keyword string) bool {
 		from++
 	}
 }
+
+// lower is what the seed's sketch calls lower: a Σ that ends a word becomes ς,
+// and an İ keeps its dot.
+func lower(s string) string { return cases.Lower(language.Und).String(s) }
 
 // fold brings what a reader takes for the same word to the same bytes.
 func fold(s string) string {

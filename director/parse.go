@@ -3,6 +3,7 @@ package director
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,6 +268,9 @@ func (b *builder) turn(n node, name string, least, absent int) int {
 	}
 	m := n.at(name)
 	i, ok := m.v.Int64()
+	if f, isNumber := m.v.Float64(); !ok && isNumber && f == math.Trunc(f) && math.Abs(f) <= 2*maxTurn {
+		i, ok = int64(f), true // written 3.0, as some programs do
+	}
 	switch {
 	case !ok:
 		b.errorf(m, "want an integer, not %s", article(m.v.Kind()))

@@ -21,7 +21,7 @@ func must(records []director.Record, err error) []director.Record {
 	return records
 }
 
-func play(t testing.TB, s *director.State, records []director.Record) {
+func play(t rapid.TB, s *director.State, records []director.Record) {
 	t.Helper()
 	for _, r := range records {
 		if err := s.Apply(r.Word, r.Value); err != nil {
@@ -81,14 +81,15 @@ func beatsOf(s *director.State) map[string]map[string]any {
 }
 
 // Whatever is called in whatever order: a beat lands only if it was eligible
-// when its turn was guided; a choice is made once; guidance derived again is
+// when the turn was guided in which it was heard, also by an event that someone
+// made up; a choice is made once; guidance derived again is
 // what was issued; decisions change nothing; and replay, also from the bytes of
 // any moment, gives the same bytes.
 func TestAnyPlay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := episode(t)
 		var live, again director.State
-		var eligible map[string]bool
+		eligible := map[int]map[string]bool{} // by turn, as it was guided
 		made := map[string]string{}
 		offered := map[int]int{}
 		apply := func(records []director.Record, err error, before []byte) {
@@ -115,7 +116,7 @@ func TestAnyPlay(t *testing.T) {
 				switch r.Word {
 				case director.BeatLanded:
 					heard, _ := r.Value.Get("heard_at_turn")
-					if n, _ := heard.Int64(); int(n) == live.Turn() && !eligible[text("beat")] {
+					if n, _ := heard.Int64(); !eligible[int(n)][text("beat")] || !eligible[live.Turn()][text("beat")] {
 						t.Fatalf("%s lands and was not eligible", text("beat"))
 					}
 				case director.AttemptDropped:
@@ -136,10 +137,11 @@ func TestAnyPlay(t *testing.T) {
 					}
 				}
 				if r.Word == director.GuidanceIssued {
-					eligible = map[string]bool{}
+					now := map[string]bool{}
 					for id, b := range beatsOf(&live) {
-						eligible[id] = b["eligible"].(bool)
+						now[id] = b["eligible"].(bool)
 					}
+					eligible[live.Turn()] = now
 				}
 				restored, err := director.Restore(again.AppendState(nil))
 				if err != nil {
@@ -197,6 +199,23 @@ func TestAnyPlay(t *testing.T) {
 					t.Fatal("it is not told whether it was chosen before")
 				}
 				apply(records, err, before)
+			},
+			"forge": func(t *rapid.T) {
+				n := rapid.IntRange(0, 5).Draw(t, "beat")
+				beat, point := fmt.Sprintf("b%d", n), rapid.SampledFrom([]string{fmt.Sprintf("p%d", n), "l1", "l2"}).Draw(t, "point")
+				v, err := signal.ParseValue(fmt.Appendf(nil, `{"turn": %d, "beat": %q, "method": "keyword", "assurance": "verified", "heard_at_turn": %d,
+					"choice_point": %q, "choice": "x"}`, live.Turn(), beat, max(live.Turn(), 1), point))
+				if err != nil {
+					t.Fatal(err)
+				}
+				forged := live
+				if err := forged.Apply(director.BeatLanded, v); err == nil && !eligible[live.Turn()][beat] {
+					t.Fatalf("%s lands by an event that was made up, and was not eligible", beat)
+				}
+				forged = live
+				if err := forged.Apply(director.ChoiceSelected, v); err == nil && made[point] != "" {
+					t.Fatalf("%s is chosen again by an event that was made up", point)
+				}
 			},
 		})
 	})

@@ -2,21 +2,17 @@ package director_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // sentences say what an event means; {name} stands for its member.
 var sentences = map[string]string{
@@ -62,7 +58,7 @@ var sentences = map[string]string{
 // After every line the state is made anew from the records alone, and from its
 // bytes, and must be the same.
 func TestStories(t *testing.T) {
-	golden(t, "stories", "told", func(t *testing.T, files map[string]string) string {
+	golden.Tell(t, "testdata/stories/*.txtar", func(t *testing.T, files map[string]string) string {
 		episode, diagnostics := director.Parse("episode.json", []byte(files["episode.json"]))
 		var out strings.Builder
 		for _, d := range diagnostics {
@@ -79,6 +75,23 @@ func TestStories(t *testing.T) {
 		}
 		return out.String()
 	})
+}
+
+// Each of the rules that close the holes of the beat contract has a story that
+// begins with its number.
+func TestEveryRuleHasAStory(t *testing.T) {
+	const rules = 26
+	for n := 1; n <= rules; n++ {
+		names, err := filepath.Glob(fmt.Sprintf("testdata/stories/%02d*.txtar", n))
+		if err != nil || len(names) == 0 {
+			t.Errorf("rule %d: no story, %v", n, err)
+		}
+		for _, name := range names {
+			if story := read(t, name); !strings.HasPrefix(story, fmt.Sprintf("%d. ", n)) {
+				t.Errorf("%s does not begin with its rule", name)
+			}
+		}
+	}
 }
 
 type stage struct {
@@ -243,7 +256,7 @@ func tell(sentence string, v signal.Value) string {
 // TestDiagnostics parses the episodes in testdata/diagnostics and compares what
 // an author is told.
 func TestDiagnostics(t *testing.T) {
-	golden(t, "diagnostics", "told", func(t *testing.T, files map[string]string) string {
+	golden.Tell(t, "testdata/diagnostics/*.txtar", func(t *testing.T, files map[string]string) string {
 		episode, diagnostics := director.Parse("episode.json", []byte(files["episode.json"]))
 		if refused := diagnostics.Err() != nil; refused != (episode == nil) {
 			t.Errorf("refused = %v with episode %v", refused, episode)
@@ -253,42 +266,4 @@ func TestDiagnostics(t *testing.T) {
 		}
 		return diagnostics.Error() + "\n"
 	})
-}
-
-// golden runs every txtar file of a folder and compares what comes of it with
-// its last part.
-func golden(t *testing.T, folder, result string, run func(*testing.T, map[string]string) string) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no golden files in %s: %v", folder, err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files := map[string]string{}
-			for _, f := range archive.Files {
-				files[f.Name] = string(f.Data)
-			}
-			got := run(t, files)
-			if *update {
-				last := len(archive.Files) - 1
-				if archive.Files[last].Name != result {
-					archive.Files = append(archive.Files, txtar.File{Name: result})
-					last++
-				}
-				archive.Files[last].Data = []byte(got)
-				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(files[result], got); diff != "" {
-				t.Errorf("(-want +got; run with -update to accept)\n%s", diff)
-			}
-		})
-	}
 }

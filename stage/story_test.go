@@ -2,10 +2,7 @@ package stage_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,16 +10,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // world is a choreographer and the stage it plays on, joined as a fold joins
 // them.
@@ -110,38 +105,7 @@ func (w *world) restore(t rapid.TB) {
 //
 // Wherever the stage is shown it is also restored from its bytes and compared.
 func TestStories(t *testing.T) {
-	names, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no stories: %v", err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files := map[string]string{}
-			for _, f := range archive.Files {
-				files[f.Name] = string(f.Data)
-			}
-			got := tell(t, files)
-			if *update {
-				last := len(archive.Files) - 1
-				if archive.Files[last].Name != "told" {
-					archive.Files = append(archive.Files, txtar.File{Name: "told"})
-					last++
-				}
-				archive.Files[last].Data = []byte(got)
-				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(files["told"], got); diff != "" {
-				t.Errorf("(-want +got; run with -update to accept)\n%s", diff)
-			}
-		})
-	}
+	golden.Tell(t, "testdata/*.txtar", tell)
 }
 
 func tell(t *testing.T, files map[string]string) string {

@@ -39,10 +39,10 @@ func TestConformance(t *testing.T) {
 	fmt.Print(lines.String())
 }
 
-// ownSet returns where our own files of a suite are: those about agents, which
-// are data for any engine, at the module's root.
+// ownSet returns where our own files of a suite are: those about agents and the
+// director, which are data for any engine, at the module's root.
 func ownSet(suite conformance.Suite) string {
-	if suite.Folder == "agents" {
+	if suite.Folder == "agents" || suite.Folder == "director" {
 		return "../../testdata"
 	}
 	return "testdata"

@@ -70,6 +70,7 @@ var layers = []layer{
 		"signal", "choreography", "agents", "eventlog", "projection", ".", "internal/jsonplace", "internal/spelling",
 	}},
 	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture"}},
+	{"internal/golden", effects, nil},
 	{"internal/layers", effects, nil},
 	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{

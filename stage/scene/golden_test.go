@@ -3,65 +3,21 @@ package scene_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
-
-// golden runs each txtar file of a folder in testdata and compares what run
-// writes into the archive with what is there.
-func golden(t *testing.T, folder string, run func(t *testing.T, in []txtar.File) []txtar.File) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
-	if err != nil || len(names) == 0 {
-		t.Fatal(names, err)
-	}
-	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var in []txtar.File
-			for _, f := range archive.Files {
-				if strings.HasSuffix(f.Name, ".json") {
-					in = append(in, f)
-				}
-			}
-			got := txtar.Format(&txtar.Archive{Comment: archive.Comment, Files: append(in[:len(in):len(in)], run(t, in)...)})
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				if err := os.WriteFile(name, got, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestDiagnostics parses the scene of each file in testdata/diagnostics and
 // compares what is told about it.
 func TestDiagnostics(t *testing.T) {
-	golden(t, "diagnostics", func(t *testing.T, in []txtar.File) []txtar.File {
+	golden.Run(t, "testdata/diagnostics/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
 		s, diagnostics := scene.Parse(in[0].Name, in[0].Data)
 		if refused := diagnostics.Err() != nil; refused != (s == nil) {
 			t.Errorf("refused: %t, but the scene is %v", refused, s)
@@ -73,7 +29,7 @@ func TestDiagnostics(t *testing.T) {
 // TestImport reads the bundles in testdata/import, and compares what is told,
 // the scene that they become, and the choreographies and bindings.
 func TestImport(t *testing.T) {
-	golden(t, "import", func(t *testing.T, in []txtar.File) []txtar.File {
+	golden.Run(t, "testdata/import/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
 		var files []scene.File
 		for _, f := range in {
 			files = append(files, scene.File{Name: f.Name, JSON: f.Data})
