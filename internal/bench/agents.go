@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -21,7 +25,7 @@ func (b *bench) agents() error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"agents at their pace", b.pace}, {"agents as fast as they can", b.throughput}, {"agents in larger worlds", b.worlds}} {
+	}{{"agents at their pace", b.pace}, {"agents as fast as they can", b.throughput}, {"agents in larger worlds", b.worlds}, {"generations that stall", b.halts}} {
 		fmt.Fprintln(b.notes, part.name)
 		if err := part.run(); err != nil {
 			return err
@@ -317,5 +321,57 @@ func (b *bench) worlds() error {
 			Name: fmt.Sprintf("effects seen by 10 of %d agents", n), Value: rates.best(), Unit: "effects/s", spread: rates.spread(),
 		})
 	}
+	return nil
+}
+
+// halts measures how long after a cancel a generation stands still whose stream
+// has stalled: an agent generates through the HTTP client from a server on this
+// machine that sends one word and then nothing, and somebody cancels it.
+func (b *bench) halts() error {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Well\"}}]}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	client, err := openai.New(openai.Config{BaseURL: server.URL, Model: "stalled"})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	eng, _, list, err := b.people(paceAgents)
+	if err != nil {
+		return err
+	}
+	times := make([]float64, b.scale.halts)
+	err = spread(8, b.scale.halts, func(i int) error {
+		g, reqID := list[i%len(list)], fmt.Sprint("halt-", i)
+		begun, ended := make(chan struct{}), make(chan time.Time, 1)
+		go func() {
+			_, _ = g.Generate(b.ctx, client, sajou.GenerateRequest{
+				ReqID: reqID, Deadline: time.Minute,
+				Prompt: func(agents.View) sajou.Prompt {
+					return sajou.Prompt{Messages: []sajou.Message{{Role: "user", Content: "What do you see?"}}}
+				},
+				Token: func(int, string) { close(begun) },
+			})
+			ended <- time.Now()
+		}()
+		<-begun
+		from := time.Now()
+		if found, err := g.Cancel(b.ctx, reqID); err != nil || !found {
+			return fmt.Errorf("generation %s is not found: %w", reqID, err)
+		}
+		times[i] = milliseconds((<-ended).Sub(from))
+		return nil
+	})
+	if err = errors.Join(err, eng.Close()); err != nil {
+		return err
+	}
+	b.results = append(b.results,
+		result{Name: "cancel to halt of a stalled stream, p50", Value: percentile(times, 0.5), Unit: "ms"},
+		result{Name: "cancel to halt of a stalled stream, p99", Value: percentile(times, 0.99), Unit: "ms", Goal: ptr(100.0), lower: true, onUnit: true}.judge())
 	return nil
 }

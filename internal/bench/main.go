@@ -52,18 +52,19 @@ type scale struct {
 	paced   int   // intents of each agent at its pace
 	intents int   // a round, as fast as they can
 	worlds  []int // agents in worlds of which one effect is measured
+	halts   int   // generations that are cancelled
 }
 
 var (
 	fullScale = scale{
 		rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000,
 		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100,
-		paced: 1000, intents: 20_000, worlds: []int{10, 100, 1000, 10_000},
+		paced: 1000, intents: 20_000, worlds: []int{10, 100, 1000, 10_000}, halts: 1000,
 	}
 	smokeScale = scale{
 		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50,
 		active: []int{1, 100}, commands: 1000, frames: 2,
-		paced: 10, intents: 400, worlds: []int{10, 100},
+		paced: 10, intents: 400, worlds: []int{10, 100}, halts: 20,
 	}
 )
 
