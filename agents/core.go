@@ -499,7 +499,9 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 	}
 	out.Effect, out.Changes = &e, changes
 	var said *word
-	for _, id := range c.audience.Follow(c.world.Reader, e, changes) {
+	concerned := c.audience.Follow(c.world.Reader, e, changes)
+	out.Deliveries = slices.Grow(out.Deliveries, len(concerned))
+	for _, id := range concerned {
 		a := c.agents[id]
 		delta, ok := a.observer.Update(c.world.Reader, e, changes)
 		if !ok {

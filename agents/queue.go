@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"container/heap"
 	"fmt"
 	"time"
 )
@@ -69,7 +68,7 @@ func (q *Queue[T]) Put(at time.Duration, item T) (verdict PutVerdict, shed T, so
 		switch q.Pressure {
 		case PressureShed:
 			verdict = Shed
-			shed = heap.Remove(&q.items, q.oldest()).(timed[T]).item
+			shed = q.items.remove(q.oldest())
 		case PressureDrop:
 			return Dropped, shed, false
 		case PressureDefer:
@@ -80,7 +79,7 @@ func (q *Queue[T]) Put(at time.Duration, item T) (verdict PutVerdict, shed T, so
 	}
 	next, waiting := q.Next()
 	q.count++
-	heap.Push(&q.items, timed[T]{at, q.count, item})
+	q.items.push(timed[T]{at, q.count, item})
 	return verdict, shed, !waiting || at < next
 }
 
@@ -108,7 +107,7 @@ func (q *Queue[T]) Get(now time.Duration) (item T, ok bool) {
 	if len(q.items) == 0 || q.items[0].at > now {
 		return item, false
 	}
-	return heap.Pop(&q.items).(timed[T]).item, true
+	return q.items.remove(0), true
 }
 
 // Len returns how many items wait.
@@ -123,22 +122,59 @@ type timed[T any] struct {
 	item   T
 }
 
-// queued is a heap of timed items.
+// queued is a binary heap of timed items. That of the standard library puts
+// each into an interface, which was most of what a queue allocated.
 type queued[T any] []timed[T]
 
-func (q queued[T]) Len() int { return len(q) }
-func (q queued[T]) Less(i, j int) bool {
+func (q queued[T]) less(i, j int) bool {
 	if q[i].at != q[j].at {
 		return q[i].at < q[j].at
 	}
 	return q[i].number < q[j].number
 }
-func (q queued[T]) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queued[T]) Push(x any)   { *q = append(*q, x.(timed[T])) }
-func (q *queued[T]) Pop() any {
+
+func (q *queued[T]) push(x timed[T]) {
+	*q = append(*q, x)
+	q.up(len(*q) - 1)
+}
+
+// remove takes out the item at i.
+func (q *queued[T]) remove(i int) T {
 	last := len(*q) - 1
-	x := (*q)[last]
+	item := (*q)[i].item
+	(*q)[i] = (*q)[last]
 	(*q)[last] = timed[T]{}
 	*q = (*q)[:last]
-	return x
+	if i < last {
+		q.down(i)
+		q.up(i)
+	}
+	return item
+}
+
+func (q queued[T]) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !q.less(i, parent) {
+			return
+		}
+		q[i], q[parent] = q[parent], q[i]
+		i = parent
+	}
+}
+
+func (q queued[T]) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(q); child++ {
+			if q.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -518,7 +520,9 @@ func (o *Observer) list(eye *Eye, id string) signal.Value {
 
 // sum returns the digest of the view from the pieces that are kept.
 func (o *Observer) sum() string {
-	h := sha256.New()
+	h := hashes.Get().(hash.Hash)
+	defer hashes.Put(h)
+	h.Reset()
 	buf := appendText([]byte(`{"agent_id":`), o.agent)
 	h.Write(append(buf, `,"visible_entities":{`...))
 	for i, s := range o.seen {
@@ -535,5 +539,11 @@ func (o *Observer) sum() string {
 		h.Write(t.json)
 	}
 	h.Write([]byte(`}}`))
-	return hex.EncodeToString(h.Sum(nil))
+	var sum [sha256.Size]byte
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], h.Sum(sum[:0]))
+	return string(text[:])
 }
+
+// hashes are used anew: a view is digested for each delta.
+var hashes = sync.Pool{New: func() any { return sha256.New() }}
