@@ -527,23 +527,25 @@ func (o *Observer) sum() string {
 	h.Write(append(buf, `,"visible_entities":{`...))
 	for i, s := range o.seen {
 		if i > 0 {
-			h.Write([]byte{','})
+			h.Write(comma)
 		}
 		s.sum(h)
 	}
-	h.Write([]byte(`},"visible_relationships":{`))
+	h.Write(between)
 	for i, t := range o.ties {
 		if i > 0 {
-			h.Write([]byte{','})
+			h.Write(comma)
 		}
 		h.Write(t.json)
 	}
-	h.Write([]byte(`}}`))
-	var sum [sha256.Size]byte
-	var text [2 * sha256.Size]byte
-	hex.Encode(text[:], h.Sum(sum[:0]))
-	return string(text[:])
+	h.Write(ending)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
-// hashes are used anew: a view is digested for each delta.
-var hashes = sync.Pool{New: func() any { return sha256.New() }}
+// What a digest is made with is used anew: a view is digested for each delta.
+var (
+	hashes  = sync.Pool{New: func() any { return sha256.New() }}
+	comma   = []byte(`,`)
+	between = []byte(`},"visible_relationships":{`)
+	ending  = []byte(`}}`)
+)
