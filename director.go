@@ -201,7 +201,7 @@ func (d *Director) judgeAll(ctx context.Context, out director.Outcome) (director
 		case a := <-answers:
 			open--
 			v := a.verdict
-			v.Turn, v.Attempt, v.Subject = a.question.Turn, a.question.Attempt, a.question.Subject
+			v.Turn, v.Attempt, v.Subject, v.Try = a.question.Turn, a.question.Attempt, a.question.Subject, a.question.Try
 			again := false
 			err := d.decide(context.WithoutCancel(ctx), func(s *director.State) (records []director.Record, err error) {
 				var after director.Outcome
@@ -216,6 +216,7 @@ func (d *Director) judgeAll(ctx context.Context, out director.Outcome) (director
 				return out, err
 			}
 			if again {
+				a.question.Try++
 				ask(a.question)
 			}
 		case <-tooLate:
@@ -262,7 +263,7 @@ func (d *Director) late(q director.Question, v director.Verdict) {
 	if v.Raw == "" || d.session.engine.live.Err() != nil {
 		return
 	}
-	v.Turn, v.Attempt, v.Subject = q.Turn, q.Attempt, q.Subject
+	v.Turn, v.Attempt, v.Subject, v.Try = q.Turn, q.Attempt, q.Subject, q.Try
 	err := d.decide(context.Background(), func(s *director.State) (records []director.Record, err error) {
 		_, records, err = s.Judge(v)
 		return records, err
