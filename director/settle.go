@@ -91,7 +91,7 @@ func (d *decision) landOne(l candidate, isHeld bool) error {
 		return err
 	}
 	d.out.Landed = append(d.out.Landed, Landing{beat.ID, l.method, event.Assurance, l.turn})
-	if beat.Choice < 0 {
+	if beat.Choice < 0 || c.choices[beat.Choice].status != choiceClosed {
 		return nil
 	}
 	point := &d.s.episode.Choices[beat.Choice]
