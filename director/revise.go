@@ -65,7 +65,8 @@ const causeRevised = "revised"
 // is new has not happened. What is gone, and had happened, is kept as history: a
 // later version that has it again goes on from there. Flags stay. A choice that
 // is open and gone is declined. A turn that waits for its response is guided
-// anew; a response to the guidance before is judged by the new one.
+// anew, and a response to the guidance before is judged by the new one; a turn
+// that was evaluated cannot be responded to anew.
 //
 // The version in play changes nothing: there are no records. Another id is an
 // [ErrRevision], verdicts that are awaited an [ErrAwaiting].
@@ -81,8 +82,7 @@ func (s *State) Revise(e *Episode) ([]Record, error) {
 		return nil, nil
 	}
 	d := decision{s: *s}
-	err := d.revise(e)
-	if err != nil {
+	if err := d.revise(e); err != nil {
 		return nil, err
 	}
 	return d.records, nil
@@ -183,16 +183,11 @@ func (s *State) revise(v signal.Value) error {
 		}
 	}
 	c, ok := s.core.revised(s.episode, e)
-	var kept *core
-	if ok && s.kept != nil {
-		var before core
-		before, ok = s.kept.revised(s.episode, e)
-		kept = &before
-	}
 	if !ok {
 		return recordError(EpisodeRevised, "more has happened than can be remembered")
 	}
-	s.episode, s.declared, s.core, s.kept = e, nil, c, kept
+	// What was said by the guidance of the version before cannot be said anew.
+	s.episode, s.declared, s.core, s.kept = e, nil, c, nil
 	return nil
 }
 
@@ -235,25 +230,19 @@ func carry[T comparable](have []T, had func(int) string, gone []past[T], n int, 
 	return out, left
 }
 
-// revised returns the core for another version of its episode, false if too much
-// would be history. It is total: what only a forged state could hold becomes
-// something that can be played on.
+// revised returns the core for another version of its episode, which keeps the
+// choices that are open; false if too much would be history. It is total: what
+// only a forged state could hold becomes something that can be played on.
 func (c *core) revised(from, to *Episode) (core, bool) {
 	r, gone := *c, &c.gone
-	lost := slices.Clone(c.choices)
-	for i := range lost {
-		if lost[i].status == choiceOpen && !from.keepsChoice(i, to) {
-			lost[i].status, lost[i].madeAt = choiceDeclined, c.turn
+	landed := slices.Clone(c.beats)
+	for i := range landed {
+		if landed[i].status == statusDetected && c.choices[from.Beats[i].Choice].status != choiceOpen {
+			landed[i].status = statusCompleted
 		}
 	}
-	over := slices.Clone(c.beats)
-	for i := range over {
-		if j := from.Beats[i].Choice; over[i].status == statusDetected && (j < 0 || lost[j].status != choiceOpen) {
-			over[i].status = statusCompleted
-		}
-	}
-	r.beats, r.gone.beats = carry(over, from.beatID, gone.beats, len(to.Beats), to.beatID)
-	r.choices, r.gone.choices = carry(lost, from.choiceID, gone.choices, len(to.Choices), to.choiceID)
+	r.beats, r.gone.beats = carry(landed, from.beatID, gone.beats, len(to.Beats), to.beatID)
+	r.choices, r.gone.choices = carry(c.choices, from.choiceID, gone.choices, len(to.Choices), to.choiceID)
 	// What is in progress has not happened.
 	ended := slices.Clone(c.objectives)
 	for i := range ended {
