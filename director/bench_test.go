@@ -17,8 +17,8 @@ func many(b testing.TB, n int, policy string) *director.Episode {
 	return parse(b, `{"turn_budget": 0, "policy": {`+policy+`}, "beats": [`+strings.Join(beats, ",")+`]}`)
 }
 
-// exchange plays a turn.
-func exchange(t testing.TB, s *director.State, n int, said string) (records []director.Record) {
+// turn plays a turn.
+func turn(t testing.TB, s *director.State, n int, said string) (records []director.Record) {
 	_, more, err := s.Guide(director.Input{Turn: n, Text: "Go on."})
 	play(t, s, must(more, err))
 	records = append(records, more...)
@@ -48,12 +48,12 @@ func BenchmarkTurn(b *testing.B) {
 			var start director.State
 			play(b, &start, must(start.Start(e, director.Opening{})))
 			for n := range 500 {
-				exchange(b, &start, n+1, fmt.Sprintf("I see. w%d.", n-2))
+				turn(b, &start, n+1, fmt.Sprintf("I see. w%d.", n-2))
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				s := start
-				exchange(b, &s, 501, "I see. w498.")
+				turn(b, &s, 501, "I see. w498.")
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func BenchmarkFold(b *testing.B) {
 	records := must(s.Start(many(b, 20, `"order": "urgent"`), director.Opening{}))
 	play(b, &s, records)
 	for n := range turns {
-		records = append(records, exchange(b, &s, n+1, "I see.")...)
+		records = append(records, turn(b, &s, n+1, "I see.")...)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
