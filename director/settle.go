@@ -43,7 +43,8 @@ func (d *decision) land() error {
 	}
 	waiting := len(list)
 	for _, h := range c.heard {
-		if h.kind != AboutBeat {
+		// What was heard outside since may have cleared the flag that it requires.
+		if h.kind != AboutBeat || !d.s.wasEligible(c, d.s.kept, h.index) {
 			continue
 		}
 		assurance := uint8(assuranceVerified)
