@@ -38,7 +38,7 @@ func directorProjection() projection.Projection {
 }
 
 // directorState is the director as a state. An entry of kind beat holds one of
-// its events.
+// its events; one of kind define may hold an episode.
 type directorState struct{ state *director.State }
 
 func (s *directorState) Advance(time.Duration)    {}
@@ -46,12 +46,13 @@ func (s *directorState) Append(dst []byte) []byte { return s.state.AppendState(d
 func (s *directorState) View() any                { return s.state.View() }
 
 func (s *directorState) Apply(e *eventlog.Entry) {
-	if e.Kind != eventlog.KindBeat {
+	if e.Kind != eventlog.KindBeat && e.Kind != eventlog.KindDefine {
 		return
 	}
-	if r, err := BeatOf(e); err == nil && r.Word != wordMessage {
+	word, v, err := wordOf(e)
+	if err == nil && word != wordMessage && (word == director.Word) == (e.Kind == eventlog.KindDefine) {
 		// What does not follow, in the log of another program, changes nothing.
-		_ = s.state.Apply(r.Word, r.Value)
+		_ = s.state.Apply(word, v)
 	}
 }
 

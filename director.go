@@ -81,7 +81,11 @@ func (d *Director) decide(ctx context.Context, f decided) error {
 		p := s.openAt(s.clock.now())
 		for _, r := range records {
 			s.scratch.data = appendWord(s.scratch.data, r.Word, r.Value)
-			s.scratch.add(eventlog.KindBeat, p.at)
+			kind := eventlog.KindBeat
+			if r.Declares() {
+				kind = eventlog.KindDefine
+			}
+			s.scratch.add(kind, p.at)
 		}
 		_, err = s.keep(round, p, "")
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -101,14 +102,22 @@ func DeclarationOf(e *eventlog.Entry) (choreography.Declaration, error) {
 
 // compile makes a declaration of what a define entry holds.
 func compile(word string, v signal.Value) (choreography.Declaration, error) {
-	if word != wordScene {
+	switch word {
+	case wordScene:
+		s, err := scene.Compile(v)
+		if err != nil {
+			return nil, err // and no typed nil
+		}
+		return s, nil
+	case director.Word:
+		e, err := director.Compile(v)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	default:
 		return choreography.CompileDeclaration(word, v)
 	}
-	s, err := scene.Compile(v)
-	if err != nil {
-		return nil, err // and no typed nil
-	}
-	return s, nil
 }
 
 func openedOf(e *eventlog.Entry) (TimeAuthority, error) {

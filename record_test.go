@@ -10,6 +10,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -72,7 +73,8 @@ func TestDeclarationsAreRefusedWhole(t *testing.T) {
 		"typed nil":      {[]choreography.Declaration{(*choreography.Definition)(nil)}, eventlog.ErrInvalid, "is nil"},
 		"nil scene":      {[]choreography.Declaration{(*scene.Scene)(nil)}, eventlog.ErrInvalid, "is nil"},
 		"zero":           {[]choreography.Declaration{new(choreography.Definition)}, eventlog.ErrInvalid, ""},
-		"a sixth word":   {[]choreography.Declaration{declared{"episode", value(t, `{}`)}}, choreography.ErrDefinition, `unknown word "episode"`},
+		"a strange word": {[]choreography.Declaration{declared{"chapter", value(t, `{}`)}}, choreography.ErrDefinition, `unknown word "chapter"`},
+		"no episode":     {[]choreography.Declaration{declared{"episode", value(t, `{"beats":7}`)}}, director.ErrEpisode, ""},
 		"no word":        {[]choreography.Declaration{declared{"", value(t, `{}`)}}, choreography.ErrDefinition, "unknown word"},
 		"no value":       {[]choreography.Declaration{declared{"choreography", nil}}, eventlog.ErrInvalid, ""},
 		"no JSON":        {[]choreography.Declaration{declared{"scene", signal.Value{0xc7, 0, 1}}}, eventlog.ErrInvalid, ""},

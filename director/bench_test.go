@@ -8,18 +8,31 @@ import (
 	"github.com/sajou-dev/sajou-go/director"
 )
 
-func many(b *testing.B, n int) *director.Episode {
+// many returns an episode of n beats, each for a turn of its own.
+func many(b testing.TB, n int, policy string) *director.Episode {
 	var beats []string
 	for i := range n {
 		beats = append(beats, fmt.Sprintf(`{"id": "b%d", "character_instruction": "x", "target_turn": %d, "deadline_turn": %d, "detection_type": "keyword", "detection_criteria": "w%d"}`, i, i+3, i+5, i))
 	}
-	return parse(b, `{"turn_budget": 0, "policy": {"order": "urgent"}, "beats": [`+strings.Join(beats, ",")+`]}`)
+	return parse(b, `{"turn_budget": 0, "policy": {`+policy+`}, "beats": [`+strings.Join(beats, ",")+`]}`)
 }
 
-// Guidance before a turn, with a thousand beats that are all looked at.
+// turn plays a turn.
+func turn(t testing.TB, s *director.State, n int, said string) (records []director.Record) {
+	_, more, err := s.Guide(director.Input{Turn: n, Text: "Go on."})
+	play(t, s, must(more, err))
+	records = append(records, more...)
+	_, more, err = s.Respond(director.Response{Turn: n, Text: said})
+	play(t, s, must(more, err))
+	return append(records, more...)
+}
+
+// Guidance before a turn, with a thousand beats that are all looked at; the
+// promise is less than a millisecond.
 func BenchmarkGuidance(b *testing.B) {
 	var s director.State
-	play(b, &s, must(s.Start(many(b, 1000), director.Opening{})))
+	play(b, &s, must(s.Start(many(b, 1000, `"order": "urgent"`), director.Opening{})))
+	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Guidance(1000); err != nil {
 			b.Fatal(err)
@@ -27,20 +40,35 @@ func BenchmarkGuidance(b *testing.B) {
 	}
 }
 
+// A turn of an episode of a thousand beats, from guidance to evaluation.
+func BenchmarkTurn(b *testing.B) {
+	for _, policy := range []string{`"order": "urgent"`, `"spontaneous": true`} {
+		b.Run(policy, func(b *testing.B) {
+			e := many(b, 1000, policy)
+			var start director.State
+			play(b, &start, must(start.Start(e, director.Opening{})))
+			for n := range 500 {
+				turn(b, &start, n+1, fmt.Sprintf("I see. w%d.", n-2))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				s := start
+				turn(b, &s, 501, "I see. w498.")
+			}
+		})
+	}
+}
+
 // Folding the events of 100,000 turns.
 func BenchmarkFold(b *testing.B) {
 	const turns = 100_000
 	var s director.State
-	records := must(s.Start(many(b, 20), director.Opening{}))
+	records := must(s.Start(many(b, 20, `"order": "urgent"`), director.Opening{}))
 	play(b, &s, records)
 	for n := range turns {
-		_, more, err := s.Guide(director.Input{Turn: n + 1, Text: "Go on."})
-		play(b, &s, must(more, err))
-		records = append(records, more...)
-		_, more, err = s.Respond(director.Response{Turn: n + 1, Text: "I see."})
-		play(b, &s, must(more, err))
-		records = append(records, more...)
+		records = append(records, turn(b, &s, n+1, "I see.")...)
 	}
+	b.ReportAllocs()
 	for b.Loop() {
 		var s director.State
 		play(b, &s, records)

@@ -25,7 +25,7 @@ var (
 		"sajou", "version", "id", "title", "situation", "opening_line", "dramatic_question", "scene_objective", "scene_obstacle",
 		"scene_tactic", "genre", "doctrine", "energy", "turn_budget", "user_objective", "user_hint", "success_condition",
 		"failure_condition", "on_success", "on_failure", "objectives", "choice_points", "flag_context_rules", "beats", "props",
-		"flags", "visuals", "next_episode", "policy", "note",
+		"flags", "visuals", "next_episode", "policy", "signals", "flag_rules", "note",
 	}
 	beatMembers = []string{
 		"id", "description", "character_instruction", "target_turn", "deadline_turn", "detection_type", "detection_criteria",
@@ -76,6 +76,8 @@ func (b *builder) episode(v signal.Value) *Episode {
 			e.Contexts = append(e.Contexts, ContextRule{b.needed(r, "if_flag"), b.needed(r, "inject")})
 		}
 	}
+	b.signals(b.list(n, "signals"), e)
+	b.flagRules(b.list(n, "flag_rules"), e)
 	if !b.refused {
 		b.reach(n, e)
 	}
@@ -483,6 +485,9 @@ func (b *builder) reach(n node, e *Episode) {
 	for _, f := range e.Flags {
 		flags[f] = true
 	}
+	for i := range e.FlagRules {
+		flags[e.FlagRules[i].Set] = true
+	}
 	for _, o := range e.Objectives {
 		flags[o.OnSuccess.SetFlag], flags[o.OnFailure.SetFlag] = true, true
 	}
@@ -517,6 +522,10 @@ func (b *builder) reach(n node, e *Episode) {
 		}
 		b.warnf(at, "nothing sets the flag %s; if another episode does, name it in flags", quoted(flag))
 		return true
+	}
+	b.unread(n.at("flag_rules"), e, func(flag string) bool { return flags[flag] || settable[flag] })
+	for i, at := range n.at("signals").elements {
+		unset(at.at("flag"), e.Signals[i].About["flag"])
 	}
 	beats := n.at("beats")
 	for i, at := range beats.elements {

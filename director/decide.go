@@ -59,7 +59,8 @@ type Opening struct {
 	Energy string
 }
 
-// Start begins an episode.
+// Start begins an episode. It is declared first, if it is not yet: the first
+// record is then the declaration, and both belong into one batch.
 func (s *State) Start(e *Episode, o Opening) ([]Record, error) {
 	if s.episode != nil && s.core.phase == phaseResponded {
 		return nil, ErrAwaiting
@@ -72,7 +73,8 @@ func (s *State) Start(e *Episode, o Opening) ([]Record, error) {
 		o.Energy = e.Energy
 	}
 	d := decision{s: *s}
-	err := d.emit(EpisodeStarted, episodeStarted{e.value, e.digest.String(), e.Doctrine.digest.String(), o.Energy, flags})
+	d.declare(e)
+	err := d.emit(EpisodeStarted, episodeStarted{e.ID, e.digest.String(), e.Doctrine.digest.String(), o.Energy, flags})
 	return d.records, err
 }
 
@@ -103,7 +105,7 @@ func (s *State) Guidance(n int) (Guidance, error) {
 // from 1 without going back; numbers may be left out, if a turn was lost. A
 // turn that had no response yet, or whose response is to be generated anew, is
 // guided again with the same guidance, and nothing is recorded unless the user
-// said something else.
+// said something else, or what is due has changed since.
 //
 // With verdicts awaited the error is [ErrAwaiting]. With a choice pending it is
 // [ErrChoicePending], unless the episode lets the user type instead: a text is
@@ -131,19 +133,20 @@ func (s *State) Guide(in Input) (Guidance, []Record, error) {
 	}
 	opened := turnOpened{Turn: in.Turn, Input: "none"}
 	switch answer := s.core.answer; {
-	case answer >= 0 && in.Text != "" && in.Text != s.Answer().Content:
-		return Guidance{}, nil, fmt.Errorf("%w: the answer to %s is the input of this turn", ErrTurn, s.episode.Choices[answer].ID)
-	case answer >= 0:
-		point := &s.episode.Choices[answer]
-		opened.Input, opened.Choice, opened.Option = "choice", point.ID, point.Options[s.core.choices[answer].option].ID
+	case answer.ChoicePoint != "" && in.Text != "" && in.Text != answer.Content:
+		return Guidance{}, nil, fmt.Errorf("%w: the answer to %s is the input of this turn", ErrTurn, answer.ChoicePoint)
+	case answer.ChoicePoint != "":
+		opened.Input, opened.Choice, opened.Option = "choice", answer.ChoicePoint, answer.Choice
 	case in.Text != "":
 		opened.Input, opened.Digest = "text", DigestOf(in.Text).String()
 	}
 	again := in.Turn == s.core.turn
 	if again && (in.Text == "" || opened.Digest == s.core.said || s.core.input == inputChoice) {
-		return s.guidance(&s.core, in.Turn), nil, nil
-	}
-	if err := d.emit(TurnOpened, opened); err != nil {
+		// A flag that was set since can have changed what is due.
+		if i, _ := s.directed(&s.core, in.Turn); i == s.core.directive {
+			return s.guidance(&s.core, in.Turn), nil, nil
+		}
+	} else if err := d.emit(TurnOpened, opened); err != nil {
 		return Guidance{}, nil, err
 	}
 	g := d.s.guidance(&d.s.core, in.Turn)
@@ -469,16 +472,11 @@ type Answer struct {
 // Answer returns the answer that is the input of the next turn, nil if there is
 // none.
 func (s *State) Answer() *Answer {
-	if s.episode == nil || s.core.answer < 0 {
+	if s.core.answer.ChoicePoint == "" {
 		return nil
 	}
-	return s.answerTo(s.core.answer)
-}
-
-func (s *State) answerTo(i int) *Answer {
-	point := &s.episode.Choices[i]
-	option := &point.Options[s.core.choices[i].option]
-	return &Answer{option.Label, point.ID, option.ID}
+	answer := s.core.answer
+	return &answer
 }
 
 // Choice is the result of [State.Choose].
@@ -514,11 +512,11 @@ func (s *State) Choose(choicePoint, choice string) (Choice, []Record, error) {
 		result.Message = &Answer{option.Label, point.ID, option.ID}
 	}
 	switch at := &s.core.choices[i]; {
-	case at.status == choiceSelected && at.option == o:
+	case at.status == choiceSelected && at.option == option.ID:
 		result.Again = true
 		return result, nil, nil
 	case at.status == choiceSelected:
-		return Choice{}, nil, fmt.Errorf("%w: %s of %s", ErrConflict, point.Options[at.option].ID, point.ID)
+		return Choice{}, nil, fmt.Errorf("%w: %s of %s", ErrConflict, at.option, point.ID)
 	case at.status != choiceOpen:
 		return Choice{}, nil, fmt.Errorf("%w: %s is %s", ErrNotOpen, point.ID, choiceStatuses[at.status])
 	case s.core.phase == phaseResponded:
@@ -535,7 +533,7 @@ func (s *State) Choose(choicePoint, choice string) (Choice, []Record, error) {
 	cause := "choice:" + point.ID + "/" + option.ID
 	err := d.setFlag(option.SetsFlag, cause)
 	if err == nil && option.ClearsFlag != "" && d.s.core.hasFlag(option.ClearsFlag) {
-		err = d.emit(FlagCleared, flagged{s.core.turn, option.ClearsFlag, cause})
+		err = d.emit(FlagCleared, flagged{Turn: s.core.turn, Flag: option.ClearsFlag, Cause: cause})
 	}
 	return result, d.records, err
 }
@@ -545,5 +543,5 @@ func (d *decision) setFlag(name, cause string) error {
 	if name == "" || d.s.core.hasFlag(name) {
 		return nil
 	}
-	return d.emit(FlagSet, flagged{d.s.core.turn, name, cause})
+	return d.emit(FlagSet, flagged{Turn: d.s.core.turn, Flag: name, Cause: cause})
 }

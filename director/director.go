@@ -15,13 +15,20 @@
 // are therefore the same code, and a session can be read again without a model
 // ever being asked anew: a model's verdict is an event like any other.
 //
-//	start      [State.Start]    episodeStarted
+//	start      [State.Start]    the episode's declaration, episodeStarted
 //	turn n     [State.Guide]    turnOpened, guidanceIssued
 //	           the character responds, with [Guidance.Section] in its prompt
 //	           [State.Respond]  responseRecorded, verdicts, and [Question] values
 //	           [State.Judge]    the answer of a model to one of them
 //	           then by itself   beatLanded, choiceOffered, … turnEvaluated
 //	           [State.Choose]   choiceSelected, flagSet: the input of turn n+1
+//	any time   [State.Heard]    flagSet, flagCleared: what rules make of signals
+//	                            and of effects in the agents' world
+//	           [State.Revise]   a declaration, episodeRevised
+//	any event  [State.Signals]  what rules make of it for choreographies
+//
+// An episode is declared by itself, as a choreography is, and events name it by
+// its digest: [Record.Declares] tells such a record from an event.
 //
 // A turn has the number of the exchange that is being prepared, from 1. All of
 // an exchange has the same number, however often it is tried again. A response
@@ -30,12 +37,15 @@
 //
 // # What is promised
 //
-//   - A beat lands only in an exchange at whose beginning it was eligible:
-//     pending, the beat it requires completed, the flag it requires set, and no
-//     choice open that replaces the input.
+//   - A beat lands only by a response before which it was eligible, if it still
+//     is: pending, the beat it requires completed, the flag it requires set, and
+//     no choice open that replaces the input.
 //   - One directive a turn, and at most one choice put before the user a turn.
 //   - A choice is made once. Making it again returns the first result.
 //   - The user can never land a beat: only responses and verdicts are looked at.
+//   - A response that is made anew undoes what came of the one before, and never
+//     what was heard from outside.
+//   - Rules cannot set and clear a flag by way of each other's signals for ever.
 //   - Guidance is a function of the fold: what was issued can be derived again,
 //     and [State.CheckGuidance] does.
 //

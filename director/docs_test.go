@@ -19,7 +19,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%v\n%s", diagnostics, block)
 		}
 	}
-	if n != 3 {
+	if n != 4 {
 		t.Errorf("%d blocks", n)
 	}
 	for _, e := range []string{"episodes/interview.json", "episodes/interview-before.json"} {
@@ -30,6 +30,16 @@ func TestPage(t *testing.T) {
 	for _, name := range director.Genres() {
 		if !strings.Contains(page, name) {
 			t.Errorf("the page does not name %s", name)
+		}
+	}
+}
+
+// The page names every transition that rules can be on, and so does the schema.
+func TestPageNamesTransitions(t *testing.T) {
+	page, schema := read(t, "../docs/episodes.md"), string(director.Schema())
+	for _, word := range director.CueWords() {
+		if !strings.Contains(page, "`"+word+"`") || !strings.Contains(schema, `"`+word+`"`) {
+			t.Errorf("the page or the schema does not name %s", word)
 		}
 	}
 }

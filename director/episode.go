@@ -32,14 +32,18 @@ type Episode struct {
 	Objectives []Objective
 	Props      []Prop
 	Contexts   []ContextRule
+	Signals    []SignalRule
+	FlagRules  []FlagRule
 	Flags      []string // that other episodes of the series may have set
 	Visuals    Visuals
 	Policy     Policy
 
-	value  signal.Value
-	digest Digest
-	beats  map[string]int
-	choice map[string]int
+	value   signal.Value
+	digest  Digest
+	beats   map[string]int
+	choice  map[string]int
+	cues    map[string][]int   // places in Signals, by what they are on
+	listens map[listened][]int // places in FlagRules
 }
 
 // Value returns the episode as it was written. It must not be changed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -13,7 +14,8 @@ import (
 // The words of events, in about the order in which a session has them. Each
 // event is an object; Turn is the turn it belongs to.
 const (
-	EpisodeStarted     = "episodeStarted"     // the episode as it was written, its digests, the flags it starts with
+	EpisodeStarted     = "episodeStarted"     // the episode that was declared, its digests, the flags it starts with
+	EpisodeRevised     = "episodeRevised"     // another version goes on in its place
 	TurnOpened         = "turnOpened"         // what the user said or chose, as a digest or by name
 	ChoiceDeclined     = "choiceDeclined"     // the user typed instead
 	GuidanceIssued     = "guidanceIssued"     // can be derived again
@@ -39,16 +41,17 @@ const (
 	TurnEvaluated      = "turnEvaluated"      // nothing is open about this turn
 )
 
-// Words lists the words of all events.
+// Words lists the words of all events. The declaration of an episode is none.
 func Words() []string { return slices.Clone(eventWords) }
 
 var eventWords = []string{
-	EpisodeStarted, TurnOpened, ChoiceDeclined, GuidanceIssued, ResponseRecorded, AttemptDropped, JudgementAsked, VerdictRecorded,
+	EpisodeStarted, EpisodeRevised, TurnOpened, ChoiceDeclined, GuidanceIssued, ResponseRecorded, AttemptDropped, JudgementAsked, VerdictRecorded,
 	BeatHeld, BeatLanded, BeatForced, BeatMissed, DeadlineMissed, ChoiceOffered, ChoiceSelected, FlagSet, FlagCleared,
 	ObjectiveCompleted, ObjectiveFailed, EpisodeFailed, PropRevealed, VisualTriggered, SuggestionMade, TurnEvaluated,
 }
 
-// Record is one event: a word and an object.
+// Record is one event, a word and an object; or the declaration of an episode,
+// which an event names: see [Record.Declares].
 type Record struct {
 	Word  string
 	Value signal.Value
@@ -63,11 +66,19 @@ func recordError(word, reason string) error {
 
 type (
 	episodeStarted struct {
-		Episode  signal.Value `json:"episode"`
-		Digest   string       `json:"digest"`
-		Doctrine string       `json:"doctrine"`
-		Energy   string       `json:"energy"`
-		Flags    []string     `json:"flags"`
+		Episode  string   `json:"episode"` // its id
+		Digest   string   `json:"digest"`
+		Doctrine string   `json:"doctrine"`
+		Energy   string   `json:"energy"`
+		Flags    []string `json:"flags"`
+	}
+	episodeRevised struct {
+		Turn     int     `json:"turn"`
+		Episode  string  `json:"episode"`
+		From     string  `json:"from"`
+		To       string  `json:"to"`
+		Doctrine string  `json:"doctrine"`
+		Dropped  dropped `json:"dropped"`
 	}
 	turnOpened struct {
 		Turn   int    `json:"turn"`
@@ -160,11 +171,13 @@ type (
 		Option string `json:"choice,omitempty"`
 		Label  string `json:"label,omitempty"`
 		Beat   string `json:"beat,omitempty"`
+		Cause  string `json:"cause,omitempty"` // of declining, if it was not the user
 	}
 	flagged struct {
-		Turn  int    `json:"turn"`
-		Flag  string `json:"flag"`
-		Cause string `json:"cause"`
+		Turn    int    `json:"turn"`
+		Flag    string `json:"flag"`
+		Cause   string `json:"cause"`
+		Outside bool   `json:"outside,omitempty"` // heard, so it stays if a response is dropped
 	}
 	objectiveEnded struct {
 		Turn      int    `json:"turn"`
@@ -212,6 +225,12 @@ func textOf(v signal.Value, name string) (string, bool) {
 	return m.Text()
 }
 
+// ownText is textOf for what a state keeps: the event may belong to an entry.
+func ownText(v signal.Value, name string) (string, bool) {
+	s, ok := textOf(v, name)
+	return strings.Clone(s), ok
+}
+
 func intOf(v signal.Value, name string) (int, bool) {
 	m, _ := v.Get(name)
 	i, ok := m.Int64()
@@ -230,9 +249,16 @@ func boolOf(v signal.Value, name string) bool {
 // beat lands that was not eligible, and no choice is made twice. Beyond that
 // Apply makes sure that an event means something here, and not that it was wise:
 // that was decided before.
+//
+// The declaration of an episode is taken too, as [State.Declare] does.
 func (s *State) Apply(word string, v signal.Value) error {
-	if word == EpisodeStarted {
+	switch word {
+	case Word:
+		return s.Declare(v)
+	case EpisodeStarted:
 		return s.start(v)
+	case EpisodeRevised:
+		return s.revise(v)
 	}
 	if s.episode == nil {
 		return recordError(word, "no episode has started")
@@ -259,13 +285,9 @@ func (s *State) Apply(word string, v signal.Value) error {
 
 // start applies episodeStarted. Flags of an episode before are carried over.
 func (s *State) start(v signal.Value) error {
-	written, _ := v.Get("episode")
-	e, err := Compile(written)
-	if err != nil {
-		return err
-	}
-	if d, _ := textOf(v, "digest"); d != e.digest.String() {
-		return recordError(EpisodeStarted, "the digest is not that of the episode")
+	e, reason := s.declaredAs(v, "digest")
+	if reason != "" {
+		return recordError(EpisodeStarted, reason)
 	}
 	c := newCore(e)
 	energy, _ := textOf(v, "energy")
@@ -273,7 +295,7 @@ func (s *State) start(v signal.Value) error {
 		return recordError(EpisodeStarted, "no such energy")
 	}
 	for _, f := range s.core.flags {
-		c.setFlag(f.name, f.cause, 0)
+		c.setFlag(flag{name: f.name, cause: f.cause})
 	}
 	given, _ := v.Get("flags")
 	for f := range given.Elements() {
@@ -281,9 +303,9 @@ func (s *State) start(v signal.Value) error {
 		if !ok || name == "" {
 			return recordError(EpisodeStarted, "a flag without a name")
 		}
-		c.setFlag(name, "start", 0)
+		c.setFlag(flag{name: strings.Clone(name), cause: "start"})
 	}
-	s.episode, s.core, s.kept = e, c, nil
+	s.episode, s.declared, s.core, s.kept = e, nil, c, nil
 	return nil
 }
 
@@ -310,9 +332,9 @@ func (a *application) apply() string {
 		if a.kept == nil {
 			return "there is no response to drop"
 		}
-		attempt := a.c.attempt
+		dropped := a.c
 		a.c, a.kept = *a.kept, nil
-		a.c.attempt = attempt
+		a.c.attempt, a.c.flags = dropped.attempt, dropped.flagsWithout(&a.c)
 		return ""
 	case JudgementAsked, VerdictRecorded:
 		return a.judged()
@@ -321,16 +343,20 @@ func (a *application) apply() string {
 	case ChoiceOffered, ChoiceSelected, ChoiceDeclined:
 		return a.choice()
 	case FlagSet, FlagCleared:
-		name, ok := textOf(a.v, "flag")
+		name, ok := ownText(a.v, "flag")
 		if !ok || name == "" {
 			return "no flag"
 		}
-		cause, _ := textOf(a.v, "cause")
-		if a.word == FlagSet {
-			a.c.setFlag(name, cause, a.turn)
-		} else {
+		if a.word == FlagCleared {
+			a.c.clearFlag(name)
+			return ""
+		}
+		cause, _ := ownText(a.v, "cause")
+		f := flag{name, cause, a.turn, boolOf(a.v, "outside")}
+		if f.outside && a.c.fleeting(name, a.kept) {
 			a.c.clearFlag(name)
 		}
+		a.c.setFlag(f)
 		return ""
 	case ObjectiveCompleted, ObjectiveFailed:
 		_, i, ok := a.s.episode.subjectOf(a.v)
@@ -390,9 +416,9 @@ func (a *application) opened() string {
 		return "an input of no kind"
 	}
 	c.input = inputKind(i)
-	c.turn, c.phase, c.attempt, c.directive, c.answer = a.turn, phaseOpened, 0, -1, -1
+	c.turn, c.phase, c.attempt, c.directive, c.answer = a.turn, phaseOpened, 0, -1, Answer{}
 	c.digest, c.tail, c.heard, c.awaiting = Digest{}, "", nil, nil
-	d, _ := textOf(a.v, "digest")
+	d, _ := ownText(a.v, "digest")
 	c.said = d
 	if len(d) > 2*len(Digest{}) {
 		return "a digest that is none"
@@ -440,7 +466,7 @@ func (a *application) responded() string {
 	if c.digest, ok = parseDigest(d); !ok {
 		return "no digest"
 	}
-	tail, _ := textOf(a.v, "tail")
+	tail, _ := ownText(a.v, "tail")
 	c.phase, c.attempt, c.tail = phaseResponded, attempt, tailOf(tail)
 	if i := c.directive; i >= 0 && c.beats[i].deliveredAt == 0 {
 		c.beats = slices.Clone(c.beats)
@@ -500,7 +526,7 @@ func (a *application) beat() string {
 		return "the beat is not pending"
 	}
 	if a.word == BeatForced {
-		line, _ := textOf(a.v, "line")
+		line, _ := ownText(a.v, "line")
 		c.tail = tailOf(line)
 		return ""
 	}
@@ -521,8 +547,8 @@ func (a *application) beat() string {
 		if c.heldAt(i) >= 0 {
 			return "it is held already"
 		}
-		method, _ := textOf(a.v, "method")
-		tail, _ := textOf(a.v, "tail")
+		method, _ := ownText(a.v, "method")
+		tail, _ := ownText(a.v, "tail")
 		if len(method) > maxID {
 			return "a method without end"
 		}
@@ -541,7 +567,8 @@ func (a *application) beat() string {
 		c.drop(i)
 	default: // landed
 		b.status, b.landedAt, b.heardAt, b.assurance = statusCompleted, a.turn, said, uint8(assurance)
-		if j := a.s.episode.Beats[i].Choice; j >= 0 {
+		// What was answered before a revision moved it here is not asked again.
+		if j := a.s.episode.Beats[i].Choice; j >= 0 && c.choices[j].status == choiceClosed {
 			b.status = statusDetected
 		}
 		c.drop(i)
@@ -566,7 +593,7 @@ func (a *application) choice() string {
 		if p.status != choiceClosed {
 			return "it was offered before"
 		}
-		said, _ := textOf(a.v, "character_said")
+		said, _ := ownText(a.v, "character_said")
 		p.status, p.offeredAt, p.said = choiceOpen, a.turn, tailOf(said)
 		return ""
 	}
@@ -582,9 +609,9 @@ func (a *application) choice() string {
 		if option < 0 {
 			return "no such choice"
 		}
-		p.status, p.option = choiceSelected, option
+		p.status, p.option = choiceSelected, point.Options[option].ID
 		if point.Beat >= 0 {
-			c.answer = i
+			c.answer = Answer{point.Options[option].Label, point.ID, p.option}
 		}
 		// What was answered cannot be said anew.
 		a.kept = nil

@@ -34,7 +34,7 @@ func (r *Rate) count(hit bool) {
 type Report struct {
 	Episode  string
 	Digest   Digest
-	Sessions int
+	Sessions int // that played it, or went on with it as a revision
 	Turns    int // evaluated
 	// Relevance is the share of offered choices that follow a beat found in what
 	// the character said; the target is 95 %.
@@ -96,7 +96,8 @@ func (m *Meter) Session(records iter.Seq[Record]) error {
 	var at *measured
 	var directed map[int]bool
 	for r := range records {
-		if r.Word == EpisodeStarted && at != nil {
+		old := s.episode
+		if (r.Word == EpisodeStarted || r.Word == EpisodeRevised) && at != nil {
 			at.end(&s, directed)
 			at = nil
 		}
@@ -106,9 +107,19 @@ func (m *Meter) Session(records iter.Seq[Record]) error {
 			}
 			return err
 		}
-		if at == nil {
+		if at == nil && s.episode != nil {
+			told := directed
 			at, directed = m.of(s.episode), map[int]bool{}
 			at.report.Sessions++
+			// What was told before a revision was told.
+			for i := range told {
+				if j := s.episode.same(old, i); r.Word == EpisodeRevised && j >= 0 {
+					directed[j] = true
+				}
+			}
+		}
+		if at == nil {
+			continue // declared, and nothing more
 		}
 		at.event(&s, r, directed)
 	}
@@ -199,9 +210,11 @@ func (a *measured) end(s *State, directed map[int]bool) {
 		a.report.Selection.count(at.status == choiceSelected)
 		switch at.status {
 		case choiceSelected:
-			c.Selected[at.option]++
+			if o := point.option(at.option); o >= 0 {
+				c.Selected[o]++
+			}
 			a.report.MessageAfter.count(point.Beat < 0)
-			answers = append(answers, point.ID+"\x00"+point.Options[at.option].ID)
+			answers = append(answers, point.ID+"\x00"+at.option)
 		case choiceDeclined:
 			c.Declined++
 		default:

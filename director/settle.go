@@ -43,7 +43,8 @@ func (d *decision) land() error {
 	}
 	waiting := len(list)
 	for _, h := range c.heard {
-		if h.kind != AboutBeat {
+		// What was heard outside since may have cleared the flag that it requires.
+		if h.kind != AboutBeat || !d.s.wasEligible(c, d.s.kept, h.index) {
 			continue
 		}
 		assurance := uint8(assuranceVerified)
@@ -91,7 +92,7 @@ func (d *decision) landOne(l candidate, isHeld bool) error {
 		return err
 	}
 	d.out.Landed = append(d.out.Landed, Landing{beat.ID, l.method, event.Assurance, l.turn})
-	if beat.Choice < 0 {
+	if beat.Choice < 0 || c.choices[beat.Choice].status != choiceClosed {
 		return nil
 	}
 	point := &d.s.episode.Choices[beat.Choice]

@@ -2,36 +2,19 @@ package director
 
 import (
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/tinylib/msgp/msgp"
-
-	"github.com/sajou-dev/sajou-go/internal/statebytes"
-)
-
-// stateVersion is the first element of a state. It changes with the format and
-// with every change of rules after which old bytes would go on differently.
-const stateVersion = 1
-
-// Errors of [Restore].
-var (
-	// ErrState says that bytes are no state of a director.
-	ErrState = errors.New("director: corrupt state")
-	// ErrStateVersion says that a state was written under other rules.
-	ErrStateVersion = errors.New("director: unknown state version")
 )
 
 // State is what the events of one session add up to. The zero State has no
-// episode yet. Its size is bounded by the episode, not by the turns played.
+// episode yet. Its size is bounded by the episodes, not by the turns played.
 //
 // A State may be copied: what it holds is replaced, never written to.
 type State struct {
-	episode *Episode // nil before the first; immutable
-	core    core
+	episode  *Episode // nil before the first; immutable
+	declared *Episode // the newest that has not begun, nil if there is none
+	core     core
 	// kept is the core as the response of this turn found it, so that the
 	// response can be generated anew; nil if it cannot.
 	kept *core
@@ -74,7 +57,7 @@ type core struct {
 	digest        Digest // of the response
 	tail          string // its end
 	directive     int    // the beat directed this turn, -1 if none
-	answer        int    // the choice point whose answer is the next input, -1 if none
+	answer        Answer // the next input, without a choice point if none
 	energy        int    // index in Energies
 	visuals       int    // pictures triggered
 	suggested     bool   // the budget's suggestion was made
@@ -87,6 +70,7 @@ type core struct {
 	held          []held
 	awaiting      []awaited
 	heard         []heard
+	gone          history
 }
 
 type status uint8
@@ -133,7 +117,7 @@ var choiceStatuses = []string{"closed", "open", "selected", "declined"}
 
 type choiceState struct {
 	status            choiceStatus
-	option            int
+	option            string // the id of the option selected, "" if none
 	offeredAt, madeAt int
 	said              string
 }
@@ -158,6 +142,7 @@ type objectiveState struct {
 type flag struct {
 	name, cause string
 	turn        int
+	outside     bool // not of a response, and so not undone with one
 }
 
 // held is a beat that was heard in a turn that had a choice already.
@@ -184,8 +169,8 @@ type heard struct {
 
 func newCore(e *Episode) core {
 	return core{
-		directive: -1, answer: -1,
-		beats: make([]beatState, len(e.Beats)), choices: make([]choiceState, len(e.Choices)),
+		directive: -1,
+		beats:     make([]beatState, len(e.Beats)), choices: make([]choiceState, len(e.Choices)),
 		objectives: make([]objectiveState, len(e.Objectives)), props: make([]int, len(e.Props)),
 	}
 }
@@ -200,10 +185,32 @@ func (c *core) hasFlag(name string) bool {
 }
 
 // setFlag keeps the first cause of a flag.
-func (c *core) setFlag(name, cause string, turn int) {
-	if i, ok := c.findFlag(name); !ok {
-		c.flags = slices.Insert(slices.Clone(c.flags), i, flag{name, cause, turn})
+func (c *core) setFlag(f flag) {
+	if i, ok := c.findFlag(f.name); !ok {
+		c.flags = slices.Insert(slices.Clone(c.flags), i, f)
 	}
+}
+
+// fleeting reports whether a flag would go with the response in hand.
+func (c *core) fleeting(name string, before *core) bool {
+	i, ok := c.findFlag(name)
+	return ok && before != nil && !c.flags[i].outside && !before.hasFlag(name)
+}
+
+// flagsWithout returns the flags less those that came of a response that is
+// dropped. Only what was heard meanwhile stays, and what it cleared is cleared.
+func (c *core) flagsWithout(before *core) []flag {
+	if slices.Equal(c.flags, before.flags) {
+		return before.flags
+	}
+	var flags []flag
+	for _, f := range c.flags {
+		i, had := before.findFlag(f.name)
+		if f.outside || had && before.flags[i] == f {
+			flags = append(flags, f)
+		}
+	}
+	return flags
 }
 
 func (c *core) clearFlag(name string) {
@@ -273,269 +280,4 @@ func parseDigest(s string) (d Digest, ok bool) {
 	}
 	_, err := hex.Decode(d[:], []byte(s))
 	return d, err == nil && d.String() == s
-}
-
-// AppendState appends the whole state to dst: canonical bytes, equal for equal
-// histories. They are one msgpack array:
-//
-//	[version, episode or nil, core or nil, kept or nil]
-//
-//	episode  as it was written
-//	core     [turn, attempt, phase, input, said, digest, tail, directive+1,
-//	         answer+1, energy, visuals, suggested, failed, beats, choices,
-//	         objectives, props, flags, held, awaiting, heard]
-//	kept     the core that the response of this turn found, nil if that
-//	         response cannot be dropped any more
-//
-// The lists of beats, choices, objectives and props are as long as those of the
-// episode.
-func (s *State) AppendState(dst []byte) []byte {
-	dst = msgp.AppendArrayHeader(dst, 4)
-	dst = msgp.AppendInt(dst, stateVersion)
-	if s.episode == nil {
-		return msgp.AppendNil(msgp.AppendNil(msgp.AppendNil(dst)))
-	}
-	dst = append(dst, s.episode.value...)
-	dst = s.core.append(dst)
-	if s.kept == nil {
-		return msgp.AppendNil(dst)
-	}
-	return s.kept.append(dst)
-}
-
-func (c *core) append(dst []byte) []byte {
-	array := func(n int) { dst = msgp.AppendArrayHeader(dst, uint32(n)) }
-	ints := func(list ...int) {
-		for _, i := range list {
-			dst = msgp.AppendInt(dst, i)
-		}
-	}
-	text := func(s string) { dst = msgp.AppendString(dst, s) }
-	truth := func(b bool) { dst = msgp.AppendBool(dst, b) }
-	array(21)
-	ints(c.turn, c.attempt, int(c.phase), int(c.input))
-	text(c.said)
-	dst = msgp.AppendBytes(dst, c.digest[:])
-	text(c.tail)
-	ints(c.directive+1, c.answer+1, c.energy, c.visuals)
-	truth(c.suggested)
-	truth(c.failed)
-	array(len(c.beats))
-	for _, b := range c.beats {
-		array(8)
-		ints(int(b.status), int(b.assurance))
-		truth(b.released)
-		truth(b.missedDeadline)
-		ints(b.deliveredAt, b.heardAt, b.landedAt, b.overdueFrom)
-	}
-	array(len(c.choices))
-	for _, p := range c.choices {
-		array(5)
-		ints(int(p.status), p.option, p.offeredAt, p.madeAt)
-		text(p.said)
-	}
-	array(len(c.objectives))
-	for _, o := range c.objectives {
-		array(2)
-		ints(int(o.status), o.at)
-	}
-	array(len(c.props))
-	ints(c.props...)
-	array(len(c.flags))
-	for _, f := range c.flags {
-		array(3)
-		text(f.name)
-		text(f.cause)
-		ints(f.turn)
-	}
-	array(len(c.held))
-	for _, h := range c.held {
-		array(5)
-		ints(h.beat, h.turn)
-		text(h.method)
-		ints(int(h.assurance))
-		text(h.tail)
-	}
-	array(len(c.awaiting))
-	for _, w := range c.awaiting {
-		array(3)
-		ints(int(w.kind), w.index, w.tries)
-	}
-	array(len(c.heard))
-	for _, h := range c.heard {
-		array(3)
-		ints(int(h.kind), h.index, int(h.method))
-	}
-	return dst
-}
-
-// Restore returns the state that [State.AppendState] wrote. It believes nothing
-// of b: what no state could have written is refused with [ErrState], or
-// [ErrStateVersion] for another version.
-func Restore(b []byte) (*State, error) {
-	s, err := restore(b)
-	switch {
-	case err == nil:
-		return s, nil
-	case errors.Is(err, ErrStateVersion):
-		return nil, err
-	default:
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
-	}
-}
-
-func restore(b []byte) (*State, error) {
-	r := stateReader{statebytes.Reader{Rest: b}}
-	if r.Begin(stateVersion, 4, ErrStateVersion); r.Err != nil {
-		return nil, r.Err
-	}
-	s := new(State)
-	if !r.None() {
-		v := r.Value()
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		var err error
-		if s.episode, err = Compile(slices.Clone(v)); err != nil {
-			return nil, err
-		}
-		s.core = r.core(s.episode)
-		if !r.None() {
-			kept := r.core(s.episode)
-			s.kept = &kept
-			if kept.turn != s.core.turn || kept.phase != phaseOpened || s.core.phase < phaseResponded {
-				r.Fail("what was kept is not of this turn")
-			}
-		}
-	} else {
-		core, kept := r.None(), r.None()
-		if !core || !kept {
-			r.Fail("a core without an episode")
-		}
-	}
-	if err := r.End(); err != nil {
-		return nil, err
-	}
-	return s, statebytes.Canonical(b, s.AppendState)
-}
-
-// stateReader reads a state.
-type stateReader struct {
-	statebytes.Reader
-}
-
-func (r *stateReader) turn() int { return r.Below(maxTurn+1, "turn") }
-
-func (r *stateReader) tail() string {
-	s := r.Text()
-	if r.Err == nil && utf8.RuneCountInString(s) > tailLength {
-		r.Fail("a tail that is too long")
-	}
-	return s
-}
-
-func (r *stateReader) digest() (d Digest) {
-	if b := r.Bytes(); copy(d[:], b) != len(b) || len(b) != len(d) {
-		r.Fail("a digest that is none")
-	}
-	return d
-}
-
-func (r *stateReader) core(e *Episode) core {
-	c := newCore(e)
-	r.Fields(21, "a part")
-	c.turn, c.attempt = r.turn(), r.turn()
-	c.phase, c.input = phase(r.Below(len(phases), "phase")), inputKind(r.Below(len(inputs), "input"))
-	if c.said = r.Text(); r.Err == nil && len(c.said) > 2*len(Digest{}) {
-		r.Fail("a digest that is none")
-	}
-	c.digest, c.tail = r.digest(), r.tail()
-	c.directive = r.Below(len(e.Beats)+1, "beat") - 1
-	c.answer = r.Below(len(e.Choices)+1, "choice") - 1
-	c.energy, c.visuals = r.Below(len(Energies), "energy"), r.turn()
-	c.suggested, c.failed = r.Bool(), r.Bool()
-	r.Fields(len(c.beats), "a part")
-	for i := range c.beats {
-		r.Fields(8, "a part")
-		b := &c.beats[i]
-		b.status, b.assurance = status(r.Below(len(statuses), "status")), uint8(r.Below(len(assurances), "assurance"))
-		b.released, b.missedDeadline = r.Bool(), r.Bool()
-		b.deliveredAt, b.heardAt, b.landedAt, b.overdueFrom = r.turn(), r.turn(), r.turn(), r.turn()
-		if r.Err == nil && b.status == statusDetected && e.Beats[i].Choice < 0 {
-			r.Fail("a beat without a choice waits for one")
-		}
-	}
-	r.Fields(len(c.choices), "a part")
-	for i := range c.choices {
-		r.Fields(5, "a part")
-		p := &c.choices[i]
-		p.status = choiceStatus(r.Below(len(choiceStatuses), "status"))
-		p.option = r.Below(len(e.Choices[i].Options), "option")
-		p.offeredAt, p.madeAt, p.said = r.turn(), r.turn(), r.tail()
-		if b := e.Choices[i].Beat; r.Err == nil && b >= 0 && p.status == choiceOpen && c.beats[b].status != statusDetected {
-			r.Fail("a choice is open whose beat has not landed")
-		}
-	}
-	r.Fields(len(c.objectives), "a part")
-	for i := range c.objectives {
-		r.Fields(2, "a part")
-		c.objectives[i] = objectiveState{objectiveStatus(r.Below(len(objectiveStatuses), "status")), r.turn()}
-	}
-	r.Fields(len(c.props), "a part")
-	for i := range c.props {
-		c.props[i] = r.turn()
-	}
-	for range r.Array() {
-		r.Fields(3, "a part")
-		f := flag{r.Text(), r.Text(), r.turn()}
-		if n := len(c.flags); r.Err == nil && (f.name == "" || n > 0 && c.flags[n-1].name >= f.name) {
-			r.Fail("flags are not in order")
-		}
-		if r.Err != nil {
-			return c
-		}
-		c.flags = append(c.flags, f)
-	}
-	for range r.Array() {
-		r.Fields(5, "a part")
-		h := held{r.Below(len(e.Beats), "beat"), r.turn(), r.Text(), uint8(r.Below(len(assurances), "assurance")), r.tail()}
-		if r.Err == nil && (c.heldAt(h.beat) >= 0 || c.beats[h.beat].status != statusPending) {
-			r.Fail("a beat is held that is not to come")
-		}
-		if r.Err != nil {
-			return c
-		}
-		c.held = append(c.held, h)
-	}
-	for range r.Array() {
-		r.Fields(3, "a part")
-		kind := r.subject()
-		w := awaited{kind, r.Below(c.subjects(kind), "subject"), r.turn()}
-		if r.Err != nil || slices.ContainsFunc(c.awaiting, func(o awaited) bool { return o.kind == w.kind && o.index == w.index }) {
-			r.Fail("something is asked twice")
-			return c
-		}
-		c.awaiting = append(c.awaiting, w)
-	}
-	for range r.Array() {
-		r.Fields(3, "a part")
-		kind := r.subject()
-		h := heard{kind, r.Below(c.subjects(kind), "subject"), Detection(r.Below(int(Undetected), "detection"))}
-		if r.Err != nil {
-			return c
-		}
-		c.heard = append(c.heard, h)
-	}
-	return c
-}
-
-func (r *stateReader) subject() SubjectKind {
-	return SubjectKind(r.Below(len(subjectKinds), "subject"))
-}
-
-func (c *core) subjects(k SubjectKind) int {
-	if k == AboutObjective {
-		return len(c.objectives)
-	}
-	return len(c.beats)
 }

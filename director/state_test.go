@@ -59,6 +59,8 @@ func episode(t *rapid.T) *director.Episode {
 	text := fmt.Sprintf(`{"id": "e", "flags": ["f0"], "turn_budget": %d, "success_condition": "flag:f1", "user_objective": "o", "next_episode": "n",
 		"objectives": [{"id": "judged", "success_condition": "semantic:s"}], "visuals": {"mode": "cinematic"},
 		"props": [{"id": "k", "name": "w1"}], "beats": [%s],
+		"flag_rules": [{"on_signal": "sets", "when": {"n": {"gt": 0}}, "set": "f0"}, {"on_effect": "sets", "set": "f2"}, {"on_signal": "clears", "clear": "f0"}],
+		"signals": [{"on": "flagSet", "type": "flag"}, {"on": "directive", "type": "cue", "payload": {"beat": 7}}, {"on": "choiceOffered", "type": "ask"}],
 		"choice_points": [{"id": "l1", "trigger": "turn:2", "choices": [{"id": "x", "label": "X", "sets_flag": "f2"}, {"id": "y", "label": "Y"}]},
 			{"id": "l2", "trigger": "after_objective:primary", "choices": [{"id": "x", "label": "X"}]}],
 		"policy": {"order": %q, "spontaneous": %v, "pending_choice": %q, "keywords": %q, "judge_retries": %d}}`,

@@ -17,8 +17,9 @@ import (
 // sentences say what an event means; {name} stands for its member.
 var sentences = map[string]string{
 	director.EpisodeStarted:     "the episode begins with the flags {flags}",
+	director.EpisodeRevised:     "the episode is revised; dropped: {dropped}",
 	director.TurnOpened:         "turn {turn} opens, its input: {input} {choice_point} {choice}",
-	director.ChoiceDeclined:     "{choice_point} is declined: the user answers in their own words",
+	director.ChoiceDeclined:     "{choice_point} is declined {cause}",
 	director.ResponseRecorded:   "response {attempt} of turn {turn} is recorded",
 	director.AttemptDropped:     "response {attempt} is dropped, with all that came of it",
 	director.JudgementAsked:     "a judge is asked about {beat}{objective}",
@@ -30,8 +31,8 @@ var sentences = map[string]string{
 	director.DeadlineMissed:     "{beat} missed its deadline, turn {deadline}; eligible: {eligible}",
 	director.ChoiceOffered:      "the choice {choice_point} is offered, {mode}, after: {character_said}",
 	director.ChoiceSelected:     "of {choice_point} the user chooses {choice}: {label}",
-	director.FlagSet:            "the flag {flag} is set by {cause}",
-	director.FlagCleared:        "the flag {flag} is cleared by {cause}",
+	director.FlagSet:            "the flag {flag} is set by {cause} {outside}",
+	director.FlagCleared:        "the flag {flag} is cleared by {cause} {outside}",
 	director.ObjectiveCompleted: "objective {objective} is completed ({cause})",
 	director.ObjectiveFailed:    "objective {objective} has failed ({cause})",
 	director.EpisodeFailed:      "the episode has failed ({cause})",
@@ -53,7 +54,11 @@ var sentences = map[string]string{
 //	choose POINT OPTION       the user chooses
 //	prompt ID                 show the open question about a beat
 //	section                   show the prompt section of the turn
-//	beats, flags              show what they have come to
+//	beats, flags, removed     show what they have come to
+//	revise                    go on with revised.json
+//	hears KIND NAME PAYLOAD   a signal or an effect is heard
+//
+// What becomes a signal is told by a line that begins with an arrow.
 //
 // After every line the state is made anew from the records alone, and from its
 // bytes, and must be the same.
@@ -68,6 +73,12 @@ func TestStories(t *testing.T) {
 			return out.String()
 		}
 		s := stage{t: t, out: &out, episode: episode}
+		if text, ok := files["revised.json"]; ok {
+			s.revised, diagnostics = director.Parse("revised.json", []byte(text))
+			if err := diagnostics.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for line := range strings.Lines(files["script"]) {
 			if line = strings.TrimSpace(line); line != "" {
 				s.play(line)
@@ -98,6 +109,7 @@ type stage struct {
 	t       *testing.T
 	out     *strings.Builder
 	episode *director.Episode
+	revised *director.Episode
 	live    director.State
 	again   director.State
 	asked   []director.Question
@@ -167,10 +179,28 @@ func (s *stage) play(line string) {
 		fmt.Fprint(s.out, s.guided.Section())
 	case "beats":
 		view := s.live.View().(map[string]any)
-		for _, b := range s.episode.Beats {
+		for _, b := range s.live.Episode().Beats {
 			beat := view["beats"].(map[string]any)[b.ID].(map[string]any)
 			s.say("%s is %v; delivered in turn %v, detected in turn %v", b.ID, beat["status"], beat["delivered_at_turn"], beat["detected_at_turn"])
 		}
+	case "revise":
+		records, err = s.live.Revise(s.revised)
+	case "hears":
+		words := strings.SplitN(rest, " ", 3)
+		payload, parseErr := signal.ParseValue([]byte(words[2]))
+		if parseErr != nil {
+			s.t.Fatal(parseErr)
+		}
+		kind := director.OfSignal
+		if words[0] == "effect" {
+			kind = director.OfEffect
+		}
+		records, err = s.live.Heard(kind, words[1], payload, words[0]+":7")
+		if listens := s.live.Listens(kind, words[1]); !listens && len(records) > 0 {
+			s.t.Errorf("%s: nobody listens, and there are records", line)
+		}
+	case "removed":
+		s.say("%v", s.live.View().(map[string]any)["removed"])
 	case "flags":
 		s.say("%v", s.live.View().(map[string]any)["flag_causes"])
 	default:
@@ -183,6 +213,7 @@ func (s *stage) play(line string) {
 		}
 		for _, decided := range []error{
 			director.ErrTurn, director.ErrAwaiting, director.ErrChoicePending, director.ErrNotFound, director.ErrNotOpen, director.ErrConflict,
+			director.ErrRevision,
 		} {
 			if errors.Is(err, decided) {
 				return
@@ -221,6 +252,9 @@ func (s *stage) record(records []director.Record) {
 		if sentence, ok := sentences[r.Word]; ok {
 			s.say("%s", tell(sentence, r.Value))
 		}
+		for _, cue := range s.live.Signals(r) {
+			s.say("→ signal %s %s", cue.Type, cue.Payload)
+		}
 	}
 	live := s.live.AppendState(nil)
 	if diff := cmp.Diff(live, s.again.AppendState(nil)); diff != "" {
@@ -245,7 +279,7 @@ func tell(sentence string, v signal.Value) string {
 			if text, ok = m.Text(); !ok {
 				text = strings.NewReplacer("{", "(", "}", ")").Replace(m.String())
 			}
-			if name == "again" || name == "inactive" {
+			if name == "again" || name == "inactive" || name == "outside" {
 				text = " (" + name + ")"
 			}
 		}

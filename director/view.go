@@ -9,24 +9,13 @@ func (s *State) View() any {
 		return nil
 	}
 	e, c := s.episode, &s.core
-	orNil := func(turn int) any {
-		if turn == 0 {
-			return nil
-		}
-		return int64(turn)
-	}
+	pending := c.pendingChoice() >= 0
 	beats := make(map[string]any, len(e.Beats))
 	for i := range e.Beats {
 		at := &c.beats[i]
-		beat := map[string]any{
-			"status": statuses[at.status], "delivered_at_turn": orNil(at.deliveredAt), "detected_at_turn": nil,
-			"choice_pending": at.status == statusDetected, "assurance": nil, "held": c.heldAt(i) >= 0,
-			"eligible": s.eligible(c, i) && c.pendingChoice() < 0, "missed_deadline": at.missedDeadline,
-			"urgency": e.Beats[i].Urgency(c.turn).String(),
-		}
-		if at.assurance > 0 {
-			beat["detected_at_turn"], beat["assurance"] = int64(at.landedAt), assurances[at.assurance]
-		}
+		beat := at.view()
+		beat["held"], beat["urgency"] = c.heldAt(i) >= 0, e.Beats[i].Urgency(c.turn).String()
+		beat["eligible"] = s.eligible(c, i) && !pending
 		beats[e.Beats[i].ID] = beat
 	}
 	flags, causes := make(map[string]any, len(c.flags)), make(map[string]any, len(c.flags))
@@ -35,12 +24,7 @@ func (s *State) View() any {
 	}
 	objectives := make(map[string]any, len(e.Objectives))
 	for i := range e.Objectives {
-		at := &c.objectives[i]
-		o := map[string]any{"status": objectiveStatuses[at.status], "completed_at_turn": nil}
-		if at.status == objectiveCompleted {
-			o["completed_at_turn"] = int64(at.at)
-		}
-		objectives[e.Objectives[i].ID] = o
+		objectives[e.Objectives[i].ID] = c.objectives[i].view()
 	}
 	props := map[string]any{}
 	for i := range e.Props {
@@ -53,7 +37,7 @@ func (s *State) View() any {
 		at, point := &c.choices[i], &e.Choices[i]
 		if at.status == choiceSelected {
 			made = append(made, map[string]any{
-				"choice_point_id": point.ID, "selected": point.Options[at.option].ID, "turn": int64(at.madeAt),
+				"choice_point_id": point.ID, "selected": at.option, "turn": int64(at.madeAt),
 			})
 		}
 		if at.status != choiceClosed && point.Beat < 0 {
@@ -61,6 +45,11 @@ func (s *State) View() any {
 		}
 		if at.status == choiceOpen {
 			open = append(open, point.ID)
+		}
+	}
+	for _, p := range c.gone.choices {
+		if p.at.status == choiceSelected {
+			made = append(made, map[string]any{"choice_point_id": p.id, "selected": p.at.option, "turn": int64(p.at.madeAt)})
 		}
 	}
 	awaiting := []any{}
@@ -71,10 +60,55 @@ func (s *State) View() any {
 		"episode": e.ID, "digest": e.digest.String(), "turn": int64(c.turn), "attempt": int64(c.attempt), "phase": phases[c.phase],
 		"pacing": Pacing(max(c.turn, 1), e.Budget), "energy": Energies[c.energy], "directive": nil, "beats": beats, "flags": flags, "flag_causes": causes,
 		"objectives": objectives, "props": props, "choices_made": made, "triggered_choices": triggered, "open_choices": open,
-		"awaiting": awaiting, "failed": c.failed,
+		"awaiting": awaiting, "failed": c.failed, "removed": c.gone.view(), "declared": nil,
 	}
 	if c.directive >= 0 {
 		view["directive"] = e.Beats[c.directive].ID
 	}
+	if s.declared != nil {
+		view["declared"] = s.declared.ID
+	}
 	return view
+}
+
+func orNil(turn int) any {
+	if turn == 0 {
+		return nil
+	}
+	return int64(turn)
+}
+
+func (b *beatState) view() map[string]any {
+	view := map[string]any{
+		"status": statuses[b.status], "delivered_at_turn": orNil(b.deliveredAt), "detected_at_turn": nil,
+		"choice_pending": b.status == statusDetected, "assurance": nil, "missed_deadline": b.missedDeadline,
+	}
+	if b.assurance > 0 {
+		view["detected_at_turn"], view["assurance"] = int64(b.landedAt), assurances[b.assurance]
+	}
+	return view
+}
+
+func (o *objectiveState) view() map[string]any {
+	view := map[string]any{"status": objectiveStatuses[o.status], "completed_at_turn": nil}
+	if o.status == objectiveCompleted {
+		view["completed_at_turn"] = int64(o.at)
+	}
+	return view
+}
+
+// view returns what had happened of what a revision has taken away. Choices are
+// among choices_made.
+func (h *history) view() map[string]any {
+	beats, objectives, props := map[string]any{}, map[string]any{}, map[string]any{}
+	for i := range h.beats {
+		beats[h.beats[i].id] = h.beats[i].at.view()
+	}
+	for i := range h.objectives {
+		objectives[h.objectives[i].id] = h.objectives[i].at.view()
+	}
+	for _, p := range h.props {
+		props[p.id] = int64(p.at)
+	}
+	return map[string]any{"beats": beats, "objectives": objectives, "props": props}
 }

@@ -49,7 +49,7 @@ var layers = []layer{
 	{"internal/statebytes", pure, []string{"signal"}},
 	{"choreography", pure, []string{"signal", "internal/exact", "internal/jsonplace", "internal/statebytes"}},
 	{"agents", pure, []string{"signal", "internal/exact", "internal/statebytes"}},
-	{"director", pure, []string{"signal", "internal/jsonplace", "internal/statebytes"}},
+	{"director", pure, []string{"signal", "choreography", "internal/jsonplace", "internal/statebytes"}},
 	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact", "internal/jsonplace"}},
 	{"stage", pure, []string{"signal", "choreography", "stage/scene", "internal/exact", "internal/statebytes"}},
 	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage", "internal/exact"}},

@@ -1,0 +1,404 @@
+package director
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/sajou-dev/sajou-go/internal/statebytes"
+)
+
+// stateVersion is the first element of a state. It changes with the format and
+// with every change of rules after which old bytes would go on differently.
+const stateVersion = 2
+
+// Errors of [Restore].
+var (
+	// ErrState says that bytes are no state of a director.
+	ErrState = errors.New("director: corrupt state")
+	// ErrStateVersion says that a state was written under other rules.
+	ErrStateVersion = errors.New("director: unknown state version")
+)
+
+// AppendState appends the whole state to dst: canonical bytes, equal for equal
+// histories. They are one msgpack array:
+//
+//	[version, declared or nil, episode or nil, core or nil, kept or nil]
+//
+//	declared and episode  as they were written
+//	core     [turn, attempt, phase, input, said, digest, tail, directive+1,
+//	         answer, energy, visuals, suggested, failed, beats, choices,
+//	         objectives, props, flags, held, awaiting, heard, history]
+//	kept     the core that the response of this turn found, nil if that
+//	         response cannot be dropped any more
+//
+// The lists of beats, choices, objectives and props are as long as those of the
+// episode.
+func (s *State) AppendState(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 5)
+	dst = msgp.AppendInt(dst, stateVersion)
+	if s.declared == nil {
+		dst = msgp.AppendNil(dst)
+	} else {
+		dst = append(dst, s.declared.value...)
+	}
+	if s.episode == nil {
+		return msgp.AppendNil(msgp.AppendNil(msgp.AppendNil(dst)))
+	}
+	dst = append(dst, s.episode.value...)
+	dst = s.core.append(dst)
+	if s.kept == nil {
+		return msgp.AppendNil(dst)
+	}
+	return s.kept.append(dst)
+}
+
+func (c *core) append(dst []byte) []byte {
+	array := func(n int) { dst = msgp.AppendArrayHeader(dst, uint32(n)) }
+	ints := func(list ...int) { dst = appendInts(dst, list...) }
+	text := func(s string) { dst = msgp.AppendString(dst, s) }
+	truth := func(b bool) { dst = msgp.AppendBool(dst, b) }
+	array(22)
+	ints(c.turn, c.attempt, int(c.phase), int(c.input))
+	text(c.said)
+	dst = msgp.AppendBytes(dst, c.digest[:])
+	text(c.tail)
+	ints(c.directive + 1)
+	array(3)
+	text(c.answer.Content)
+	text(c.answer.ChoicePoint)
+	text(c.answer.Choice)
+	ints(c.energy, c.visuals)
+	truth(c.suggested)
+	truth(c.failed)
+	array(len(c.beats))
+	for _, b := range c.beats {
+		dst = b.append(dst)
+	}
+	array(len(c.choices))
+	for _, p := range c.choices {
+		dst = p.append(dst)
+	}
+	array(len(c.objectives))
+	for _, o := range c.objectives {
+		dst = o.append(dst)
+	}
+	array(len(c.props))
+	ints(c.props...)
+	array(len(c.flags))
+	for _, f := range c.flags {
+		array(4)
+		text(f.name)
+		text(f.cause)
+		ints(f.turn)
+		truth(f.outside)
+	}
+	array(len(c.held))
+	for _, h := range c.held {
+		array(5)
+		ints(h.beat, h.turn)
+		text(h.method)
+		ints(int(h.assurance))
+		text(h.tail)
+	}
+	array(len(c.awaiting))
+	for _, w := range c.awaiting {
+		array(3)
+		ints(int(w.kind), w.index, w.tries)
+	}
+	array(len(c.heard))
+	for _, h := range c.heard {
+		array(3)
+		ints(int(h.kind), h.index, int(h.method))
+	}
+	array(4)
+	dst = appendPast(dst, c.gone.beats, beatState.append)
+	dst = appendPast(dst, c.gone.choices, choiceState.append)
+	dst = appendPast(dst, c.gone.objectives, objectiveState.append)
+	return appendPast(dst, c.gone.props, func(turn int, dst []byte) []byte { return msgp.AppendInt(dst, turn) })
+}
+
+// appendPast appends a list of what is gone, each as [id, state].
+func appendPast[T comparable](dst []byte, list []past[T], state func(T, []byte) []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, uint32(len(list)))
+	for _, p := range list {
+		dst = msgp.AppendArrayHeader(dst, 2)
+		dst = msgp.AppendString(dst, p.id)
+		dst = state(p.at, dst)
+	}
+	return dst
+}
+
+func appendInts(dst []byte, list ...int) []byte {
+	for _, i := range list {
+		dst = msgp.AppendInt(dst, i)
+	}
+	return dst
+}
+
+// append appends [status, assurance, released, missed deadline, delivered at,
+// heard at, landed at, overdue from].
+func (b beatState) append(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 8)
+	dst = appendInts(dst, int(b.status), int(b.assurance))
+	dst = msgp.AppendBool(dst, b.released)
+	dst = msgp.AppendBool(dst, b.missedDeadline)
+	return appendInts(dst, b.deliveredAt, b.heardAt, b.landedAt, b.overdueFrom)
+}
+
+// append appends [status, option, offered at, made at, said].
+func (p choiceState) append(dst []byte) []byte {
+	dst = msgp.AppendArrayHeader(dst, 5)
+	dst = msgp.AppendInt(dst, int(p.status))
+	dst = msgp.AppendString(dst, p.option)
+	dst = appendInts(dst, p.offeredAt, p.madeAt)
+	return msgp.AppendString(dst, p.said)
+}
+
+// append appends [status, at].
+func (o objectiveState) append(dst []byte) []byte {
+	return appendInts(msgp.AppendArrayHeader(dst, 2), int(o.status), o.at)
+}
+
+// Restore returns the state that [State.AppendState] wrote. It believes nothing
+// of b: what no state could have written is refused with [ErrState], or
+// [ErrStateVersion] for another version.
+func Restore(b []byte) (*State, error) {
+	s, err := restore(b)
+	switch {
+	case err == nil:
+		return s, nil
+	case errors.Is(err, ErrStateVersion):
+		return nil, err
+	default:
+		return nil, fmt.Errorf("%w: %w", ErrState, err)
+	}
+}
+
+func restore(b []byte) (*State, error) {
+	r := stateReader{statebytes.Reader{Rest: b}}
+	if r.Begin(stateVersion, 5, ErrStateVersion); r.Err != nil {
+		return nil, r.Err
+	}
+	s := new(State)
+	s.declared, s.episode = r.episode(), r.episode()
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	if s.episode != nil {
+		s.core = r.core(s.episode)
+		if !r.None() {
+			kept := r.core(s.episode)
+			s.kept = &kept
+			if kept.turn != s.core.turn || kept.phase != phaseOpened || s.core.phase < phaseResponded {
+				r.Fail("what was kept is not of this turn")
+			}
+		}
+	} else {
+		core, kept := r.None(), r.None()
+		if !core || !kept {
+			r.Fail("a core without an episode")
+		}
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	return s, statebytes.Canonical(b, s.AppendState)
+}
+
+// stateReader reads a state.
+type stateReader struct {
+	statebytes.Reader
+}
+
+// episode reads an episode as it was written, nil if there is none.
+func (r *stateReader) episode() *Episode {
+	if r.None() {
+		return nil
+	}
+	v := r.Value()
+	if r.Err != nil {
+		return nil
+	}
+	e, err := Compile(slices.Clone(v))
+	if err != nil {
+		r.Fail("%w", err)
+	}
+	return e
+}
+
+func (r *stateReader) turn() int { return r.Below(maxTurn+1, "turn") }
+
+func (r *stateReader) tail() string {
+	s := r.Text()
+	if r.Err == nil && utf8.RuneCountInString(s) > tailLength {
+		r.Fail("a tail that is too long")
+	}
+	return s
+}
+
+func (r *stateReader) digest() (d Digest) {
+	if b := r.Bytes(); copy(d[:], b) != len(b) || len(b) != len(d) {
+		r.Fail("a digest that is none")
+	}
+	return d
+}
+
+func (r *stateReader) core(e *Episode) core {
+	c := newCore(e)
+	r.Fields(22, "a part")
+	c.turn, c.attempt = r.turn(), r.turn()
+	c.phase, c.input = phase(r.Below(len(phases), "phase")), inputKind(r.Below(len(inputs), "input"))
+	if c.said = r.Text(); r.Err == nil && len(c.said) > 2*len(Digest{}) {
+		r.Fail("a digest that is none")
+	}
+	c.digest, c.tail = r.digest(), r.tail()
+	c.directive = r.Below(len(e.Beats)+1, "beat") - 1
+	r.Fields(3, "a part")
+	c.answer = Answer{r.Text(), r.Text(), r.Text()}
+	if r.Err == nil && (c.answer.ChoicePoint == "") != (c.answer == Answer{}) {
+		r.Fail("an answer to nothing")
+	}
+	c.energy, c.visuals = r.Below(len(Energies), "energy"), r.turn()
+	c.suggested, c.failed = r.Bool(), r.Bool()
+	r.Fields(len(c.beats), "a part")
+	for i := range c.beats {
+		c.beats[i] = r.beat()
+		if r.Err == nil && c.beats[i].status == statusDetected && e.Beats[i].Choice < 0 {
+			r.Fail("a beat without a choice waits for one")
+		}
+	}
+	r.Fields(len(c.choices), "a part")
+	for i := range c.choices {
+		c.choices[i] = r.choice()
+		if b := e.Choices[i].Beat; r.Err == nil && b >= 0 && c.choices[i].status == choiceOpen && c.beats[b].status != statusDetected {
+			r.Fail("a choice is open whose beat has not landed")
+		}
+	}
+	r.Fields(len(c.objectives), "a part")
+	for i := range c.objectives {
+		c.objectives[i] = r.objective()
+	}
+	r.Fields(len(c.props), "a part")
+	for i := range c.props {
+		c.props[i] = r.turn()
+	}
+	for range r.Array() {
+		r.Fields(4, "a part")
+		f := flag{r.Text(), r.Text(), r.turn(), r.Bool()}
+		if n := len(c.flags); r.Err == nil && (f.name == "" || n > 0 && c.flags[n-1].name >= f.name) {
+			r.Fail("flags are not in order")
+		}
+		if r.Err != nil {
+			return c
+		}
+		c.flags = append(c.flags, f)
+	}
+	for range r.Array() {
+		r.Fields(5, "a part")
+		h := held{r.Below(len(e.Beats), "beat"), r.turn(), r.Text(), uint8(r.Below(len(assurances), "assurance")), r.tail()}
+		if r.Err == nil && (c.heldAt(h.beat) >= 0 || c.beats[h.beat].status != statusPending) {
+			r.Fail("a beat is held that is not to come")
+		}
+		if r.Err != nil {
+			return c
+		}
+		c.held = append(c.held, h)
+	}
+	for range r.Array() {
+		r.Fields(3, "a part")
+		kind := r.subject()
+		w := awaited{kind, r.Below(c.subjects(kind), "subject"), r.turn()}
+		if r.Err != nil || slices.ContainsFunc(c.awaiting, func(o awaited) bool { return o.kind == w.kind && o.index == w.index }) {
+			r.Fail("something is asked twice")
+			return c
+		}
+		c.awaiting = append(c.awaiting, w)
+	}
+	for range r.Array() {
+		r.Fields(3, "a part")
+		kind := r.subject()
+		h := heard{kind, r.Below(c.subjects(kind), "subject"), Detection(r.Below(int(Undetected), "detection"))}
+		if r.Err != nil {
+			return c
+		}
+		c.heard = append(c.heard, h)
+	}
+	r.Fields(4, "a part")
+	c.gone.beats = readPast(r, r.beat, func(id string) bool { _, ok := e.beats[id]; return ok })
+	c.gone.choices = readPast(r, r.choice, func(id string) bool { _, ok := e.choice[id]; return ok })
+	c.gone.objectives = readPast(r, r.objective, func(id string) bool { return e.has(Subject{AboutObjective, id}) })
+	c.gone.props = readPast(r, r.turn, func(id string) bool {
+		return slices.ContainsFunc(e.Props, func(p Prop) bool { return p.ID == id })
+	})
+	for _, b := range c.gone.beats {
+		if b.at.status == statusDetected {
+			r.Fail("a beat that is gone waits for its choice")
+		}
+	}
+	for _, p := range c.gone.choices {
+		if p.at.status == choiceOpen {
+			r.Fail("a choice is open that is gone")
+		}
+	}
+	return c
+}
+
+// readPast reads a list of what is gone: what had happened, and is not there.
+func readPast[T comparable](r *stateReader, state func() T, there func(id string) bool) []past[T] {
+	var list []past[T]
+	var nothing T
+	n := r.Array()
+	if n > maxItems {
+		r.Fail("a history of %d", n)
+	}
+	for range n {
+		r.Fields(2, "a part")
+		p := past[T]{r.Text(), state()}
+		if r.Err == nil && (p.at == nothing || there(p.id) || len(list) > 0 && list[len(list)-1].id >= p.id) {
+			r.Fail("a history that is none")
+		}
+		if r.Err != nil {
+			return nil
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func (r *stateReader) beat() (b beatState) {
+	r.Fields(8, "a part")
+	b.status, b.assurance = status(r.Below(len(statuses), "status")), uint8(r.Below(len(assurances), "assurance"))
+	b.released, b.missedDeadline = r.Bool(), r.Bool()
+	b.deliveredAt, b.heardAt, b.landedAt, b.overdueFrom = r.turn(), r.turn(), r.turn(), r.turn()
+	return b
+}
+
+func (r *stateReader) choice() (p choiceState) {
+	r.Fields(5, "a part")
+	p.status, p.option = choiceStatus(r.Below(len(choiceStatuses), "status")), r.Text()
+	p.offeredAt, p.madeAt, p.said = r.turn(), r.turn(), r.tail()
+	if r.Err == nil && ((p.status == choiceSelected) != (p.option != "") || len(p.option) > maxID) {
+		r.Fail("an option that was not chosen")
+	}
+	return p
+}
+
+func (r *stateReader) objective() objectiveState {
+	r.Fields(2, "a part")
+	return objectiveState{objectiveStatus(r.Below(len(objectiveStatuses), "status")), r.turn()}
+}
+
+func (r *stateReader) subject() SubjectKind {
+	return SubjectKind(r.Below(len(subjectKinds), "subject"))
+}
+
+func (c *core) subjects(k SubjectKind) int {
+	if k == AboutObjective {
+		return len(c.objectives)
+	}
+	return len(c.beats)
+}
