@@ -187,9 +187,15 @@ func (t *turn) batch(records []agents.Record, key string) (*eventlog.Ticket, err
 		s.scratch.data = appendTick(s.scratch.data)
 		s.scratch.add(eventlog.KindSession, p.at)
 	}
-	for _, r := range records {
-		s.scratch.data = appendWord(s.scratch.data, r.Word, r.Value)
-		s.scratch.add(eventlog.KindEffect, p.at)
+	if p.rules {
+		if err := s.prompter(&p).effects(records); err != nil {
+			return nil, err
+		}
+	} else {
+		for _, r := range records {
+			s.scratch.data = appendWord(s.scratch.data, r.Word, r.Value)
+			s.scratch.add(eventlog.KindEffect, p.at)
+		}
 	}
 	ticket, err := s.keep(t.round, p, key)
 	if err != nil {

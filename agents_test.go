@@ -104,3 +104,9 @@ func draft(kind, source, payload string) agents.Draft {
 	}
 	return agents.Draft{Kind: kind, SourceID: source, Payload: v}
 }
+
+// interact is a request to use something.
+func interact(target string) agents.Intent {
+	in := draft("Interact", "", `{"target_id":"`+target+`","type":"use"}`)
+	return agents.Intent{Kind: in.Kind, Payload: in.Payload, ReqID: "use-" + target}
+}

@@ -79,13 +79,8 @@ func (d *Director) decide(ctx context.Context, f decided) error {
 			return err
 		}
 		p := s.openAt(s.clock.now())
-		for _, r := range records {
-			s.scratch.data = appendWord(s.scratch.data, r.Word, r.Value)
-			kind := eventlog.KindBeat
-			if r.Declares() {
-				kind = eventlog.KindDefine
-			}
-			s.scratch.add(kind, p.at)
+		if err := s.prompter(&p).beats(records, 0); err != nil {
+			return err
 		}
 		_, err = s.keep(round, p, "")
 		return err
@@ -103,6 +98,13 @@ func (d *Director) saying(m Said, records []director.Record) []director.Record {
 // Start begins an episode.
 func (d *Director) Start(ctx context.Context, e *director.Episode, o director.Opening) error {
 	return d.decide(ctx, func(s *director.State) ([]director.Record, error) { return s.Start(e, o) })
+}
+
+// Revise brings a changed episode into force under the one that is played: what
+// has happened stays with what has the same id. Errors: those of
+// [director.State.Revise].
+func (d *Director) Revise(ctx context.Context, e *director.Episode) error {
+	return d.decide(ctx, func(s *director.State) ([]director.Record, error) { return s.Revise(e) })
 }
 
 // Guide opens a turn and returns what the character is to be told. While

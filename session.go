@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -58,6 +59,8 @@ type Session struct {
 // position is what the next record is decided by: what its entries' times
 // follow from, and what its declarations may refer to.
 type position struct {
+	seq     eventlog.Seq
+	rules   bool // of the episode in play, about what else happens; see prompter
 	begun   bool // the session has its first entry
 	time    sessionTime
 	at      time.Duration
@@ -112,7 +115,10 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	if WorldOf(s.fold) == nil || DirectorOf(s.fold) == nil {
 		return nil, fmt.Errorf("sajou: the projections lack %q or %q", ProjectionWorld, ProjectionDirector)
 	}
-	s.next = position{s.fold.Head().Seq > 0, state.time, s.fold.At(), perform.scheduler.Catalog()}
+	s.next = position{
+		seq: s.fold.Head().Seq, rules: hasRules(s.fold), begun: s.fold.Head().Seq > 0,
+		time: state.time, at: s.fold.At(), catalog: perform.scheduler.Catalog(),
+	}
 	s.snapped = s.fold.Head().Seq
 	if s.logBytes, err = e.log.DiskSize(ctx, name); err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", name, err)
@@ -341,7 +347,15 @@ func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, err
 	if broken := s.broken.Load(); broken != nil {
 		return nil, *broken
 	}
-	after, err := s.draft(r)
+	after, err := s.next, error(nil)
+	if s.next.rules {
+		err = s.inTurn(func() (err error) {
+			after, err = s.draft(r)
+			return err
+		})
+	} else {
+		after, err = s.draft(r)
+	}
 	if err != nil {
 		// What was in time, or referred to what was in force, when it was
 		// recorded may not when it is repeated.
@@ -354,6 +368,7 @@ func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, err
 	if err != nil || t.Repeat() {
 		return t, err
 	}
+	after.seq = t.Head().Seq
 	s.next = after
 	s.behind.add(t)
 	round.Then(s.follow)
@@ -365,8 +380,12 @@ func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, err
 func (s *Session) draft(r *Record) (position, error) {
 	c := &s.scratch
 	p := s.open()
+	var joined *prompter
+	if p.rules {
+		joined = s.prompter(&p)
+	}
 	for i, d := range r.Declarations {
-		if d.Word() != wordScene { // a scene refers to nothing
+		if d.Word() != wordScene && d.Word() != director.Word { // they refer to nothing
 			catalog, err := p.catalog.With(d)
 			if err != nil {
 				return p, fmt.Errorf("declaration %d of the record: %w", i+1, err)
@@ -385,8 +404,14 @@ func (s *Session) draft(r *Record) (position, error) {
 			p.at = at
 		}
 		p.time.note(sig, p.at)
+		seq := p.seq + eventlog.Seq(len(c.drafts)) + 1
 		c.data = sig.Append(c.data)
 		c.add(eventlog.KindSignal, p.at)
+		if joined != nil && sig.Problem == "" {
+			if err := joined.heard(director.OfSignal, sig.Type, sig.Payload, seq, 0); err != nil {
+				return p, err
+			}
+		}
 	}
 	c.finish()
 	return p, nil

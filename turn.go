@@ -60,9 +60,10 @@ func (s *Session) keep(round *eventlog.Round, p position, key string) (*eventlog
 	case t.Repeat():
 		return nil, fmt.Errorf("sajou: session %q: %q is decided twice", s.Name(), key)
 	}
-	s.next = p
 	s.clock.follow(&p)
 	s.apply(t)
+	p.seq, p.rules = t.Head().Seq, hasRules(s.fold)
+	s.next = p
 	if broken := s.broken.Load(); broken != nil {
 		return nil, *broken
 	}
