@@ -74,13 +74,13 @@ func (c *core) append(dst []byte) []byte {
 	ints(c.energy, c.visuals)
 	truth(c.suggested)
 	truth(c.failed)
-	array(len(c.beats))
-	for _, b := range c.beats {
-		dst = b.append(dst)
+	array(c.beats.len())
+	for i := range c.beats.len() {
+		dst = c.beats.at(i).append(dst)
 	}
-	array(len(c.choices))
-	for _, p := range c.choices {
-		dst = p.append(dst)
+	array(c.choices.len())
+	for i := range c.choices.len() {
+		dst = c.choices.at(i).append(dst)
 	}
 	array(len(c.objectives))
 	for _, o := range c.objectives {
@@ -264,20 +264,23 @@ func (r *stateReader) core(e *Episode) core {
 	}
 	c.energy, c.visuals = r.Below(len(Energies), "energy"), r.turn()
 	c.suggested, c.failed = r.Bool(), r.Bool()
-	r.Fields(len(c.beats), "a part")
-	for i := range c.beats {
-		c.beats[i] = r.beat()
-		if r.Err == nil && c.beats[i].status == statusDetected && e.Beats[i].Choice < 0 {
+	r.Fields(len(e.Beats), "a part")
+	beats := make([]beatState, len(e.Beats))
+	for i := range beats {
+		beats[i] = r.beat()
+		if r.Err == nil && beats[i].status == statusDetected && e.Beats[i].Choice < 0 {
 			r.Fail("a beat without a choice waits for one")
 		}
 	}
-	r.Fields(len(c.choices), "a part")
-	for i := range c.choices {
-		c.choices[i] = r.choice()
-		if b := e.Choices[i].Beat; r.Err == nil && b >= 0 && c.choices[i].status == choiceOpen && c.beats[b].status != statusDetected {
+	r.Fields(len(e.Choices), "a part")
+	choices := make([]choiceState, len(e.Choices))
+	for i := range choices {
+		choices[i] = r.choice()
+		if b := e.Choices[i].Beat; r.Err == nil && b >= 0 && choices[i].status == choiceOpen && beats[b].status != statusDetected {
 			r.Fail("a choice is open whose beat has not landed")
 		}
 	}
+	c.beats, c.choices = tableOf(beats), tableOf(choices)
 	r.Fields(len(c.objectives), "a part")
 	for i := range c.objectives {
 		c.objectives[i] = r.objective()
@@ -300,7 +303,7 @@ func (r *stateReader) core(e *Episode) core {
 	for range r.Array() {
 		r.Fields(5, "a part")
 		h := held{r.Below(len(e.Beats), "beat"), r.turn(), r.Text(), uint8(r.Below(len(assurances), "assurance")), r.tail()}
-		if r.Err == nil && (c.heldAt(h.beat) >= 0 || c.beats[h.beat].status != statusPending) {
+		if r.Err == nil && (c.heldAt(h.beat) >= 0 || beats[h.beat].status != statusPending) {
 			r.Fail("a beat is held that is not to come")
 		}
 		if r.Err != nil {
@@ -400,5 +403,5 @@ func (c *core) subjects(k SubjectKind) int {
 	if k == AboutObjective {
 		return len(c.objectives)
 	}
-	return len(c.beats)
+	return c.beats.len()
 }

@@ -84,6 +84,7 @@ func (b *builder) episode(v signal.Value) *Episode {
 	if b.refused {
 		return nil
 	}
+	e.prepare()
 	return e
 }
 

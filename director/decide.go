@@ -217,7 +217,7 @@ const (
 )
 
 func (s *State) offer(i int) *Offer {
-	point, at := &s.episode.Choices[i], &s.core.choices[i]
+	point, at := &s.episode.Choices[i], s.core.choices.at(i)
 	o := &Offer{ID: point.ID, Prompt: point.Prompt, Options: point.Options, Mode: ModeFloating, Said: at.said}
 	if point.Beat >= 0 {
 		o.Mode, o.Beat = ModeReplacement, s.episode.Beats[point.Beat].ID
@@ -240,8 +240,8 @@ func (s *State) Pending() *Offer {
 // Open lists all choices that can be made: the pending one and legacy ones.
 func (s *State) Open() []*Offer {
 	var open []*Offer
-	for i := range s.core.choices {
-		if s.core.choices[i].status == choiceOpen {
+	for i := range s.core.choices.len() {
+		if s.core.choices.at(i).status == choiceOpen {
 			open = append(open, s.offer(i))
 		}
 	}
@@ -326,7 +326,7 @@ func (d *decision) look(i int, directed bool, text *searched, r Response) error 
 		}
 		v.Verdict = Yes.String()
 	case Keyword:
-		word, found := text.find(beat.Keywords)
+		word, found := text.find(beat.keywords)
 		if !found && !directed {
 			return nil // nobody expected it
 		}
@@ -346,7 +346,7 @@ func (d *decision) lookForObjective(i int, text *searched, r Response) error {
 	}
 	switch o.Success.Kind {
 	case ByKeyword:
-		if word, found := text.find(o.Success.Keywords); found {
+		if word, found := text.find(o.Success.keywords); found {
 			return d.emit(VerdictRecorded, verdictRecorded{
 				Turn: r.Turn, Attempt: r.Attempt, about: about{Objective: o.ID}, Method: Keyword.String(), Verdict: Yes.String(), Matched: word,
 			})
@@ -511,7 +511,7 @@ func (s *State) Choose(choicePoint, choice string) (Choice, []Record, error) {
 	if point.Beat >= 0 {
 		result.Message = &Answer{option.Label, point.ID, option.ID}
 	}
-	switch at := &s.core.choices[i]; {
+	switch at := s.core.choices.at(i); {
 	case at.status == choiceSelected && at.option == option.ID:
 		result.Again = true
 		return result, nil, nil

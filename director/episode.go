@@ -78,6 +78,8 @@ type Beat struct {
 	OnMiss     OnMiss
 	Dependants Dependants
 	ForcedLine string
+
+	keywords []keyword
 }
 
 // Detection says how one knows that a beat has landed.
@@ -169,6 +171,8 @@ type Condition struct {
 	Flag     string
 	Criteria string
 	Keywords []string
+
+	keywords []keyword
 }
 
 // ConditionKind is a kind of [Condition].
@@ -196,6 +200,8 @@ type Prop struct {
 	Automatic               bool // comes to light at Turn; otherwise when it is named
 	Turn                    int
 	Requires                int // a prop that must have come to light before, -1 if none
+
+	keywords []keyword // what it can be called
 }
 
 // ContextRule is a sentence for the character that a flag brings in.

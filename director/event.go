@@ -468,9 +468,8 @@ func (a *application) responded() string {
 	}
 	tail, _ := ownText(a.v, "tail")
 	c.phase, c.attempt, c.tail = phaseResponded, attempt, tailOf(tail)
-	if i := c.directive; i >= 0 && c.beats[i].deliveredAt == 0 {
-		c.beats = slices.Clone(c.beats)
-		c.beats[i].deliveredAt = a.turn
+	if i := c.directive; i >= 0 && c.beats.at(i).deliveredAt == 0 {
+		c.beats.edit(i).deliveredAt = a.turn
 	}
 	return ""
 }
@@ -522,7 +521,7 @@ func (a *application) beat() string {
 		return "no such beat"
 	}
 	c := &a.c
-	if c.beats[i].status != statusPending {
+	if c.beats.at(i).status != statusPending {
 		return "the beat is not pending"
 	}
 	if a.word == BeatForced {
@@ -555,8 +554,7 @@ func (a *application) beat() string {
 		c.held = append(slices.Clone(c.held), held{i, said, method, uint8(assurance), tailOf(tail)})
 		return ""
 	}
-	c.beats = slices.Clone(c.beats)
-	b := &c.beats[i]
+	b := c.beats.edit(i)
 	switch a.word {
 	case DeadlineMissed:
 		b.missedDeadline = true
@@ -568,7 +566,7 @@ func (a *application) beat() string {
 	default: // landed
 		b.status, b.landedAt, b.heardAt, b.assurance = statusCompleted, a.turn, said, uint8(assurance)
 		// What was answered before a revision moved it here is not asked again.
-		if j := a.s.episode.Beats[i].Choice; j >= 0 && c.choices[j].status == choiceClosed {
+		if j := a.s.episode.Beats[i].Choice; j >= 0 && c.choices.at(j).status == choiceClosed {
 			b.status = statusDetected
 		}
 		c.drop(i)
@@ -584,11 +582,10 @@ func (a *application) choice() string {
 	}
 	point := &a.s.episode.Choices[i]
 	c := &a.c
-	if point.Beat >= 0 && c.beats[point.Beat].status != statusDetected {
+	if point.Beat >= 0 && c.beats.at(point.Beat).status != statusDetected {
 		return "its beat has not landed, or is over"
 	}
-	c.choices = slices.Clone(c.choices)
-	p := &c.choices[i]
+	p := c.choices.edit(i)
 	if a.word == ChoiceOffered {
 		if p.status != choiceClosed {
 			return "it was offered before"
@@ -617,8 +614,7 @@ func (a *application) choice() string {
 		a.kept = nil
 	}
 	if b := point.Beat; b >= 0 {
-		c.beats = slices.Clone(c.beats)
-		c.beats[b].status = statusCompleted
+		c.beats.edit(b).status = statusCompleted
 	}
 	return ""
 }

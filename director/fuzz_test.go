@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/tinylib/msgp/msgp"
+
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -14,6 +16,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(read(f, "episodes/interview.json")))
 	f.Add([]byte(read(f, "episodes/interview-before.json")))
 	f.Add([]byte(`{"beats": [{"id": "a", "description": "x", "character_instruction": "y", "target_turn": 1, "requires_beat": "a"}]}`))
+	f.Add([]byte(`{"signals": [{"on": "flagSet", "type": "a"}, {"on": "directive", "type": "b", "payload": {"turn": [1]}}],
+		"flag_rules": [{"on_signal": "s", "when": {"n": {"gt": 1}}, "set": "x"}, {"on_effect": "e", "clear": "x"}], "flags": ["x"]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		e, diagnostics := director.Parse("x", text)
 		if (e == nil) != (diagnostics.Err() != nil) {
@@ -43,11 +47,23 @@ func FuzzParse(f *testing.F) {
 			_ = g.Section()
 			_, records, err = s.Respond(director.Response{Turn: n + 1, Text: string(text)})
 			play(t, &s, must(records, err))
+			for _, r := range records {
+				for _, cue := range s.Signals(r) {
+					if sig := (&signal.Signal{Type: cue.Type, Timestamp: signal.Int(0), Payload: cue.Payload}); sig.Validate() != nil {
+						t.Fatalf("%s %s: %v", cue.Type, cue.Payload, sig.Validate())
+					}
+				}
+			}
+			for _, rule := range e.FlagRules {
+				play(t, &s, must(s.Heard(rule.Kind, rule.Name, e.Value(), "x")))
+			}
 			if len(s.Awaiting()) > 0 {
 				_, records, err = s.Expire("")
 				play(t, &s, must(records, err))
 			}
 		}
+		play(t, &s, must(s.Revise(bare(t, e.ID))))
+		play(t, &s, must(s.Revise(e)))
 		again, err := director.Restore(s.AppendState(nil))
 		if err != nil || !bytes.Equal(again.AppendState(nil), s.AppendState(nil)) {
 			t.Fatalf("Restore: %v", err)
@@ -55,11 +71,51 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// bare returns an episode in which nothing happens.
+func bare(t testing.TB, id string) *director.Episode {
+	t.Helper()
+	v, err := signal.ParseValue([]byte(`{"title": "bare"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id != "" {
+		m := msgp.AppendMapHeader(nil, 1)
+		v = msgp.AppendString(msgp.AppendString(m, "id"), id)
+	}
+	e, err := director.Compile(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// revisions plays the example, and revises it to nothing and back.
+func revisions(t testing.TB) (states [][]byte, records []director.Record) {
+	plain, _ := interview(t)
+	s, err := director.Restore(plain[len(plain)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := s.Episode()
+	step := func(more []director.Record) {
+		for _, r := range more {
+			states, records = append(states, s.AppendState(nil)), append(records, r)
+			play(t, s, []director.Record{r})
+		}
+	}
+	step(must(s.Revise(bare(t, e.ID))))
+	step(must(s.Heard(director.OfSignal, "telephone_rings", value(t, `{"caller": "the other company"}`), "signal:1")))
+	step(must(s.Revise(e)))
+	step(must(s.Heard(director.OfSignal, "telephone_rings", value(t, `{"caller": "the other company"}`), "signal:2")))
+	return append(states, s.AppendState(nil)), records
+}
+
 // FuzzRestore: no bytes make trouble; what is accepted is canonical, and can be
 // played on.
 func FuzzRestore(f *testing.F) {
 	states, _ := interview(f)
-	for _, s := range states {
+	revised, _ := revisions(f)
+	for _, s := range append(states, revised...) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -86,6 +142,17 @@ func FuzzRestore(f *testing.F) {
 			if _, records, err = s.Expire(""); err == nil {
 				play(t, s, records)
 			}
+			if e := s.Episode(); e != nil {
+				if records, err := s.Heard(director.OfSignal, "telephone_rings", e.Value(), "x"); err == nil {
+					play(t, s, records)
+				}
+				if records, err := s.Revise(bare(t, e.ID)); err == nil {
+					play(t, s, records)
+					if records, err := s.Revise(e); err == nil {
+						play(t, s, records)
+					}
+				}
+			}
 			for _, o := range s.Open() {
 				if _, records, err := s.Choose(o.ID, o.Options[0].ID); err == nil {
 					play(t, s, records)
@@ -98,6 +165,10 @@ func FuzzRestore(f *testing.F) {
 // FuzzApply: no events make trouble; a state that took them can be restored.
 func FuzzApply(f *testing.F) {
 	states, records := interview(f)
+	for i, r := range records {
+		f.Add(states[i], r.Word, []byte(r.Value))
+	}
+	states, records = revisions(f)
 	for i, r := range records {
 		f.Add(states[i], r.Word, []byte(r.Value))
 	}

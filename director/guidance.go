@@ -146,11 +146,11 @@ func (b *Beat) before(other *Beat) bool {
 // eligible reports whether a beat could be directed or land, its time aside.
 func (s *State) eligible(c *core, i int) bool {
 	beat := &s.episode.Beats[i]
-	if c.beats[i].status != statusPending {
+	if c.beats.at(i).status != statusPending {
 		return false
 	}
 	if j := beat.RequiresBeat; j >= 0 {
-		switch other := &c.beats[j]; {
+		switch other := c.beats.at(j); {
 		case other.status == statusCompleted:
 		case other.status == statusMissed && other.released:
 		default:

@@ -21,6 +21,34 @@ func splitKeywords(criteria string) []string {
 	return keywords
 }
 
+// keyword is a text that is looked for, as it was written and as it is compared.
+type keyword struct{ written, compared string }
+
+// keywords makes texts ready for being looked for.
+func keywords(texts []string, contains bool) []keyword {
+	list := make([]keyword, len(texts))
+	for i, text := range texts {
+		list[i] = keyword{text, fold(text)}
+		if contains {
+			list[i].compared = lower(text)
+		}
+	}
+	return list
+}
+
+// prepare makes ready what responses to the episode are searched for.
+func (e *Episode) prepare() {
+	for i := range e.Beats {
+		e.Beats[i].keywords = keywords(e.Beats[i].Keywords, e.Policy.Contains)
+	}
+	for i := range e.Objectives {
+		e.Objectives[i].Success.keywords = keywords(e.Objectives[i].Success.Keywords, e.Policy.Contains)
+	}
+	for i := range e.Props {
+		e.Props[i].keywords = keywords(e.Props[i].names(), e.Policy.Contains)
+	}
+}
+
 // searched is a response made ready for being searched.
 type searched struct {
 	contains bool
@@ -48,10 +76,10 @@ func search(text string, contains bool) *searched {
 }
 
 // find returns the first of some keywords that occurs, as it was written.
-func (s *searched) find(keywords []string) (string, bool) {
-	for _, keyword := range keywords {
-		if s.has(keyword) {
-			return keyword, true
+func (s *searched) find(keywords []keyword) (string, bool) {
+	for i := range keywords {
+		if s.has(keywords[i].compared) {
+			return keywords[i].written, true
 		}
 	}
 	return "", false
@@ -59,9 +87,8 @@ func (s *searched) find(keywords []string) (string, bool) {
 
 func (s *searched) has(keyword string) bool {
 	if s.contains {
-		return strings.Contains(s.text, lower(keyword))
+		return strings.Contains(s.text, keyword)
 	}
-	keyword = fold(keyword)
 	if keyword == "" {
 		return false
 	}

@@ -184,7 +184,7 @@ func (a *measured) event(s *State, r Record, directed map[int]bool) {
 func (a *measured) end(s *State, directed map[int]bool) {
 	var answers []string
 	for i := range a.episode.Beats {
-		at, b := &s.core.beats[i], &a.report.Beats[i]
+		at, b := s.core.beats.at(i), &a.report.Beats[i]
 		landed := at.assurance > 0
 		b.Landed.count(landed)
 		if at.status == statusMissed {
@@ -201,12 +201,12 @@ func (a *measured) end(s *State, directed map[int]bool) {
 		}
 	}
 	for i := range a.episode.Choices {
-		at, c, point := &s.core.choices[i], &a.report.Choices[i], &a.episode.Choices[i]
+		at, c, point := s.core.choices.at(i), &a.report.Choices[i], &a.episode.Choices[i]
 		if at.status == choiceClosed {
 			continue
 		}
 		c.Offered++
-		a.report.Relevance.count(point.Beat >= 0 && s.core.beats[point.Beat].assurance == assuranceVerified)
+		a.report.Relevance.count(point.Beat >= 0 && s.core.beats.at(point.Beat).assurance == assuranceVerified)
 		a.report.Selection.count(at.status == choiceSelected)
 		switch at.status {
 		case choiceSelected:

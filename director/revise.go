@@ -92,7 +92,7 @@ func (d *decision) revise(e *Episode) error {
 	old, turn := d.s.episode, d.s.core.turn
 	d.declare(e)
 	for i := range old.Choices {
-		if d.s.core.choices[i].status != choiceOpen || old.keepsChoice(i, e) {
+		if d.s.core.choices.at(i).status != choiceOpen || old.keepsChoice(i, e) {
 			continue
 		}
 		declined := choiceMade{Turn: turn, Choice: old.Choices[i].ID, Cause: causeRevised}
@@ -178,7 +178,7 @@ func (s *State) revise(v signal.Value) error {
 		return recordError(EpisodeRevised, reason)
 	}
 	for i := range s.episode.Choices {
-		if s.core.choices[i].status == choiceOpen && !s.episode.keepsChoice(i, e) {
+		if s.core.choices.at(i).status == choiceOpen && !s.episode.keepsChoice(i, e) {
 			return recordError(EpisodeRevised, "a choice is open that is not in it")
 		}
 	}
@@ -235,14 +235,16 @@ func carry[T comparable](have []T, had func(int) string, gone []past[T], n int, 
 // only a forged state could hold becomes something that can be played on.
 func (c *core) revised(from, to *Episode) (core, bool) {
 	r, gone := *c, &c.gone
-	landed := slices.Clone(c.beats)
+	landed := c.beats.list()
 	for i := range landed {
-		if landed[i].status == statusDetected && c.choices[from.Beats[i].Choice].status != choiceOpen {
+		if landed[i].status == statusDetected && c.choices.at(from.Beats[i].Choice).status != choiceOpen {
 			landed[i].status = statusCompleted
 		}
 	}
-	r.beats, r.gone.beats = carry(landed, from.beatID, gone.beats, len(to.Beats), to.beatID)
-	r.choices, r.gone.choices = carry(c.choices, from.choiceID, gone.choices, len(to.Choices), to.choiceID)
+	var beats []beatState
+	var choices []choiceState
+	beats, r.gone.beats = carry(landed, from.beatID, gone.beats, len(to.Beats), to.beatID)
+	choices, r.gone.choices = carry(c.choices.list(), from.choiceID, gone.choices, len(to.Choices), to.choiceID)
 	// What is in progress has not happened.
 	ended := slices.Clone(c.objectives)
 	for i := range ended {
@@ -257,13 +259,14 @@ func (c *core) revised(from, to *Episode) (core, bool) {
 			r.objectives[i].status = objectiveInProgress
 		}
 	}
-	for i := range r.beats {
+	for i := range beats {
 		// With a later deadline it is not overdue any more.
 		j, ok := from.beats[to.Beats[i].ID]
 		if deadline := to.Beats[i].Deadline; ok && deadline != from.Beats[j].Deadline && deadline > c.turn {
-			r.beats[i].overdueFrom, r.beats[i].missedDeadline = 0, false
+			beats[i].overdueFrom, beats[i].missedDeadline = 0, false
 		}
 	}
+	r.beats, r.choices = tableOf(beats), tableOf(choices)
 	r.directive = to.same(from, c.directive)
 	r.held, r.heard, r.awaiting = nil, nil, nil
 	for _, h := range c.held {

@@ -77,7 +77,7 @@ func (d *decision) land() error {
 func (d *decision) landOne(l candidate, isHeld bool) error {
 	c := &d.s.core
 	beat := &d.s.episode.Beats[l.beat]
-	if c.beats[l.beat].status != statusPending {
+	if c.beats.at(l.beat).status != statusPending {
 		return nil
 	}
 	event := beatLanded{c.turn, beat.ID, l.method, assurances[l.assurance], l.turn, ""}
@@ -92,7 +92,7 @@ func (d *decision) landOne(l candidate, isHeld bool) error {
 		return err
 	}
 	d.out.Landed = append(d.out.Landed, Landing{beat.ID, l.method, event.Assurance, l.turn})
-	if beat.Choice < 0 || c.choices[beat.Choice].status != choiceClosed {
+	if beat.Choice < 0 || c.choices.at(beat.Choice).status != choiceClosed {
 		return nil
 	}
 	point := &d.s.episode.Choices[beat.Choice]
@@ -111,7 +111,7 @@ func (d *decision) deadlines() error {
 	forced := false
 	for i := range e.Beats {
 		beat := &e.Beats[i]
-		at := d.s.core.beats[i]
+		at := d.s.core.beats.at(i)
 		if at.status != statusPending || n < beat.Deadline || d.s.core.heldAt(i) >= 0 {
 			continue
 		}
@@ -166,7 +166,7 @@ func (d *decision) miss(i int, cause string) error {
 	for len(todo) > 0 {
 		i, todo = todo[0], todo[1:]
 		beat := &e.Beats[i]
-		if d.s.core.beats[i].status != statusPending {
+		if d.s.core.beats.at(i).status != statusPending {
 			continue
 		}
 		if err := d.emit(BeatMissed, beatMissed{d.s.core.turn, beat.ID, cause, beat.Dependants.String()}); err != nil {
@@ -294,7 +294,7 @@ func (d *decision) legacy() error {
 	}
 	for i := range e.Choices {
 		point := &e.Choices[i]
-		if point.Beat >= 0 || c.choices[i].status != choiceClosed {
+		if point.Beat >= 0 || c.choices.at(i).status != choiceClosed {
 			continue
 		}
 		due := point.Trigger.Turn > 0 && c.turn >= point.Trigger.Turn
@@ -358,7 +358,7 @@ func (d *decision) props(text *searched, n int) error {
 			if n >= p.Turn {
 				cause = "turn:" + itoa(p.Turn)
 			}
-		} else if name, ok := text.find(p.names()); ok {
+		} else if name, ok := text.find(p.keywords); ok {
 			cause = "mention:" + name
 		}
 		if cause == "" {

@@ -62,8 +62,8 @@ type core struct {
 	visuals       int    // pictures triggered
 	suggested     bool   // the budget's suggestion was made
 	failed        bool
-	beats         []beatState
-	choices       []choiceState
+	beats         table[beatState]
+	choices       table[choiceState]
 	objectives    []objectiveState
 	props         []int // the turn each came to light, 0 if it has not
 	flags         []flag
@@ -170,7 +170,7 @@ type heard struct {
 func newCore(e *Episode) core {
 	return core{
 		directive: -1,
-		beats:     make([]beatState, len(e.Beats)), choices: make([]choiceState, len(e.Choices)),
+		beats:     newTable[beatState](len(e.Beats)), choices: newTable[choiceState](len(e.Choices)),
 		objectives: make([]objectiveState, len(e.Objectives)), props: make([]int, len(e.Props)),
 	}
 }
@@ -221,8 +221,8 @@ func (c *core) clearFlag(name string) {
 
 // pendingChoice returns the choice that replaces the user's input, -1 if none.
 func (c *core) pendingChoice() int {
-	for i := range c.beats {
-		if c.beats[i].status == statusDetected {
+	for i := range c.beats.len() {
+		if c.beats.at(i).status == statusDetected {
 			return i
 		}
 	}
@@ -245,15 +245,10 @@ func (c *core) drop(beat int) {
 
 // overdue notes the beats that this turn leaves overdue for the first time.
 func (c *core) overdue(s *State, before *core) {
-	cloned := false
-	for i := range c.beats {
-		if c.beats[i].overdueFrom > 0 || c.turn < s.episode.Beats[i].Deadline || !s.wasEligible(c, before, i) {
-			continue
+	for i := range c.beats.len() {
+		if c.beats.at(i).overdueFrom == 0 && c.turn >= s.episode.Beats[i].Deadline && s.wasEligible(c, before, i) {
+			c.beats.edit(i).overdueFrom = c.turn
 		}
-		if !cloned {
-			c.beats, cloned = slices.Clone(c.beats), true
-		}
-		c.beats[i].overdueFrom = c.turn
 	}
 }
 

@@ -300,11 +300,13 @@ func interview(t testing.TB) (states [][]byte, records []director.Record) {
 
 // Truncated states are refused, at every length.
 func TestRestoreTruncated(t *testing.T) {
-	states, _ := interview(t)
+	states, _ := revisions(t)
 	whole := states[len(states)-1]
-	for n := range whole {
-		if _, err := director.Restore(whole[:n]); !errors.Is(err, director.ErrState) {
-			t.Fatalf("%d of %d bytes: err = %v, want ErrState", n, len(whole), err)
+	for _, whole := range [][]byte{whole, states[len(states)/2]} {
+		for n := range whole {
+			if _, err := director.Restore(whole[:n]); !errors.Is(err, director.ErrState) {
+				t.Fatalf("%d of %d bytes: err = %v, want ErrState", n, len(whole), err)
+			}
 		}
 	}
 	if _, err := director.Restore(append([]byte{0x95, 9}, whole[2:]...)); !errors.Is(err, director.ErrStateVersion) {

@@ -12,7 +12,7 @@ func (s *State) View() any {
 	pending := c.pendingChoice() >= 0
 	beats := make(map[string]any, len(e.Beats))
 	for i := range e.Beats {
-		at := &c.beats[i]
+		at := c.beats.at(i)
 		beat := at.view()
 		beat["held"], beat["urgency"] = c.heldAt(i) >= 0, e.Beats[i].Urgency(c.turn).String()
 		beat["eligible"] = s.eligible(c, i) && !pending
@@ -34,7 +34,7 @@ func (s *State) View() any {
 	}
 	made, triggered, open := []any{}, []any{}, []any{}
 	for i := range e.Choices {
-		at, point := &c.choices[i], &e.Choices[i]
+		at, point := c.choices.at(i), &e.Choices[i]
 		if at.status == choiceSelected {
 			made = append(made, map[string]any{
 				"choice_point_id": point.ID, "selected": at.option, "turn": int64(at.madeAt),
