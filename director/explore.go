@@ -1,0 +1,374 @@
+package director
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ExploreConfig bounds an [Exploration]. Its zero value is good. The number of
+// plays needs no bound: those that come to the same state go on as one.
+type ExploreConfig struct {
+	// Delay is how many turns after it was first directed a beat can still
+	// land; one that has not by then never does. 0 sets no such bound. -1 lets
+	// a beat land only in the turn in which it is first directed.
+	Delay int
+	// MaxTurns bounds the turns of a play. 0 means 500.
+	MaxTurns int
+	// MaxStates bounds the states that are told apart. 0 means 50,000.
+	MaxStates int
+	// MaxMoves bounds the moves that are tried. 0 means 1,000,000.
+	MaxMoves int
+}
+
+// maxTogether is up to how many things that may or may not come about in one
+// response, or be there at the start, all combinations are tried of.
+const maxTogether = 6
+
+// Exploration plays an episode in all ways. Where a model or a user would have
+// a say, each of the things that it could say is played: a beat that is looked
+// for lands or does not, an objective is reached or is not, each option of each
+// choice is made, at once or later or never, and each flag of [Episode.Flags] is
+// there at the start or is not. Everything else is the director itself.
+//
+// Plays have no end. But from the turn on that no rule of the episode speaks of,
+// only what has happened makes a difference, and a state that was seen before
+// brings nothing new; so there is an end to exploring. States are the same if
+// they differ in nothing that the director's decisions depend on.
+//
+// The plays leave out: a response that is generated anew, verdicts that are
+// given up (they are like NO), and numbers of turns that are left out.
+type Exploration struct {
+	episode *Episode
+	config  ExploreConfig
+	tracks  map[string]bool // flags that something depends on
+	settled int             // from this turn on, no rule tells turns apart
+
+	positions []position // in the order of their depth
+	next      int        // the first that was not expanded
+	known     map[[sha256.Size]byte]int32
+	edges     []edge
+	moves     int
+	ended     uint64 // plays that came to what was known before
+	bound     string
+	seen      sightings
+	err       error
+}
+
+// position is a state that a play came to.
+type position struct {
+	state  *State // nil once it was expanded
+	parent int32  // -1 at the start
+	move   Move   // that led here from there
+	turn   int
+	depth  int    // how many moves it takes; the same for all ways
+	paths  uint64 // ways that lead here
+}
+
+// edge is a move between two positions, kept to tell how late a beat can land.
+type edge struct {
+	from, to int32
+	opens    bool // a turn
+	landed   []int32
+}
+
+// Explore begins to explore an episode. Nothing is played yet:
+//
+//	x := director.Explore(e, director.ExploreConfig{})
+//	for x.Step() {
+//	}
+//	coverage := x.Coverage()
+func Explore(e *Episode, c ExploreConfig) *Exploration {
+	if c.MaxTurns <= 0 {
+		c.MaxTurns = 500
+	}
+	if c.MaxStates <= 0 {
+		c.MaxStates = 50_000
+	}
+	if c.MaxMoves <= 0 {
+		c.MaxMoves = 1_000_000
+	}
+	x := &Exploration{
+		episode: e, config: c, tracks: e.tracks(), settled: e.lastTurn() + 1,
+		known: map[[sha256.Size]byte]int32{}, seen: newSightings(e),
+	}
+	var given []string
+	for _, f := range slices.Compact(slices.Sorted(slices.Values(e.Flags))) {
+		if x.tracks[f] {
+			given = append(given, f)
+		}
+	}
+	for set := range x.subsets(len(given)) {
+		var flags []string
+		for i := range set {
+			flags = append(flags, given[set[i]])
+		}
+		x.try(-1, &State{}, Move{Kind: MoveStart, Flags: flags, start: e})
+	}
+	return x
+}
+
+// Step plays on from one state. It reports false, and does nothing, when all is
+// known or a bound was hit.
+func (x *Exploration) Step() bool {
+	if x.next == len(x.positions) || x.err != nil || x.moves >= x.config.MaxMoves {
+		return false
+	}
+	i := int32(x.next)
+	x.next++
+	s := x.positions[i].state
+	x.positions[i].state = nil
+	for _, m := range x.from(s) {
+		if x.moves++; x.moves > x.config.MaxMoves {
+			x.bound = boundMoves
+			return false
+		}
+		x.try(i, s, m)
+	}
+	return true
+}
+
+// The bounds that an exploration can hit.
+const (
+	boundTurns    = "turns"
+	boundStates   = "states"
+	boundMoves    = "moves"
+	boundTogether = "together"
+)
+
+// try plays a move and notes what came of it.
+func (x *Exploration) try(from int32, before *State, m Move) {
+	s := *before
+	records, err := s.Play(m)
+	if err != nil {
+		// It was a move that the state allows.
+		x.err = fmt.Errorf("director: explore: %w", err)
+		return
+	}
+	landed := x.seen.note(records, Sighting{from: from, move: m})
+	turn, depth, paths := s.core.turn, 0, uint64(1)
+	if from >= 0 {
+		depth, paths = x.positions[from].depth+1, x.positions[from].paths
+	}
+	key := x.key(&s)
+	to, ok := x.known[key]
+	switch {
+	case ok && x.positions[to].depth == depth:
+		x.positions[to].paths = sum(x.positions[to].paths, paths)
+	case ok:
+		x.ended = sum(x.ended, paths)
+	case len(x.positions) >= x.config.MaxStates:
+		x.bound = boundStates
+		x.ended = sum(x.ended, paths)
+		return
+	default:
+		to = int32(len(x.positions))
+		x.known[key] = to
+		x.positions = append(x.positions, position{&s, from, m, turn, depth, paths})
+	}
+	if from >= 0 {
+		x.edges = append(x.edges, edge{from, to, m.Kind == MoveOpen || m.Kind == MoveDecline, landed})
+	}
+}
+
+// sum adds and stops at the end of the numbers.
+func sum(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// Paths returns how many plays are covered so far, up to where they come to
+// what was known before; math.MaxUint64 stands for more.
+func (x *Exploration) Paths() uint64 {
+	n := x.ended
+	for i := x.next; i < len(x.positions); i++ {
+		n = sum(n, x.positions[i].paths)
+	}
+	return n
+}
+
+// Progress returns how many states were found and how many of them were played
+// on from.
+func (x *Exploration) Progress() (states, done int) { return len(x.positions), x.next }
+
+// from lists the moves that a state allows.
+func (x *Exploration) from(s *State) []Move {
+	turn := s.core.turn
+	var moves []Move
+	for i := range s.core.choices {
+		if s.core.choices[i].status != choiceOpen {
+			continue
+		}
+		point := &x.episode.Choices[i]
+		for j := range point.Options {
+			moves = append(moves, Move{Kind: MoveChoose, Turn: turn, ChoicePoint: point.ID, Option: point.Options[j].ID})
+		}
+	}
+	if s.core.phase == phaseOpened {
+		can := s.undecided()
+		can = slices.DeleteFunc(can, func(subject Subject) bool { return x.tooLate(s, subject) })
+		for set := range x.subsets(len(can)) {
+			m := Move{Kind: MoveRespond, Turn: turn}
+			for _, i := range set {
+				m.Yes = append(m.Yes, can[i])
+			}
+			moves = append(moves, m)
+		}
+		return moves
+	}
+	if turn >= x.config.MaxTurns {
+		x.bound = boundTurns
+		return moves
+	}
+	switch {
+	case s.core.pendingChoice() < 0:
+		moves = append(moves, Move{Kind: MoveOpen, Turn: turn + 1})
+	case x.episode.Policy.Free:
+		moves = append(moves, Move{Kind: MoveDecline, Turn: turn + 1})
+	}
+	return moves
+}
+
+// tooLate reports whether a beat was directed for so long that it is one of
+// those that never land.
+func (x *Exploration) tooLate(s *State, subject Subject) bool {
+	if subject.Kind != AboutBeat || x.config.Delay == 0 {
+		return false
+	}
+	at := s.core.beats[x.episode.beats[subject.ID]].deliveredAt
+	return at > 0 && s.core.turn-at > max(x.config.Delay, 0)
+}
+
+// subsets yields the sets of n things, as their indexes; if there are too many,
+// those of none, of one, of two and of all.
+func (x *Exploration) subsets(n int) func(yield func([]int) bool) {
+	const most = 64 // of which pairs are made
+	return func(yield func([]int) bool) {
+		if n <= maxTogether {
+			for bits := range 1 << n {
+				var set []int
+				for i := range n {
+					if bits>>i&1 == 1 {
+						set = append(set, i)
+					}
+				}
+				if !yield(set) {
+					return
+				}
+			}
+			return
+		}
+		if x.bound == "" {
+			x.bound = boundTogether
+		}
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
+		if !yield(nil) || !yield(all) {
+			return
+		}
+		for i := range n {
+			if !yield([]int{i}) {
+				return
+			}
+			for j := i + 1; j < min(n, most); j++ {
+				if !yield([]int{i, j}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reads returns the flags on which beats, objectives or rules depend.
+func (e *Episode) reads() map[string]bool {
+	read := map[string]bool{}
+	for i := range e.Beats {
+		read[e.Beats[i].RequiresFlag] = true
+	}
+	for i := range e.Objectives {
+		read[e.Objectives[i].Success.Flag], read[e.Objectives[i].Failure.Flag] = true, true
+	}
+	for i := range e.Contexts {
+		read[e.Contexts[i].Flag] = true
+	}
+	delete(read, "")
+	return read
+}
+
+// tracks returns the flags by which plays differ: those that are read, and
+// those that an option clears, which it does only if they are set.
+func (e *Episode) tracks() map[string]bool {
+	flags := e.reads()
+	for i := range e.Choices {
+		for j := range e.Choices[i].Options {
+			flags[e.Choices[i].Options[j].ClearsFlag] = true
+		}
+	}
+	delete(flags, "")
+	return flags
+}
+
+// lastTurn returns the last turn that a rule of the episode speaks of, of those
+// on which beats, choices and objectives depend.
+func (e *Episode) lastTurn() int {
+	last := e.Budget
+	for i := range e.Beats {
+		last = max(last, e.Beats[i].Target, e.Beats[i].Deadline)
+	}
+	for i := range e.Choices {
+		last = max(last, e.Choices[i].Trigger.Turn)
+	}
+	for i := range e.Objectives {
+		last = max(last, e.Objectives[i].Success.Turn, e.Objectives[i].Failure.Turn)
+	}
+	return last
+}
+
+// key returns what a state's future depends on, and nothing else: two states
+// with the same key have the same moves, which lead to states with the same key
+// and record the same, their turns and texts aside. It is what
+// [State.AppendState] writes of a state in which the rest is zero.
+func (x *Exploration) key(s *State) [sha256.Size]byte {
+	from := &s.core
+	c := core{turn: min(from.turn, x.settled), phase: from.phase, directive: -1, answer: -1, failed: from.failed}
+	if from.phase == phaseOpened {
+		c.directive = from.directive
+	}
+	c.beats = make([]beatState, len(from.beats))
+	for i, b := range from.beats {
+		beat := &x.episode.Beats[i]
+		to := &c.beats[i]
+		to.status, to.released, to.missedDeadline = b.status, b.released, b.missedDeadline
+		if b.status != statusPending {
+			continue
+		}
+		if b.overdueFrom > 0 && beat.MaxOverdue > 0 && beat.OnMiss != Keep {
+			to.overdueFrom = 1 + min(from.turn-b.overdueFrom, beat.MaxOverdue)
+		}
+		if b.deliveredAt > 0 && x.config.Delay != 0 {
+			to.deliveredAt = 1 + min(from.turn-b.deliveredAt, max(x.config.Delay, 0)+1)
+		}
+	}
+	c.choices = make([]choiceState, len(from.choices))
+	for i := range from.choices {
+		c.choices[i].status = from.choices[i].status
+	}
+	c.objectives = make([]objectiveState, len(from.objectives))
+	for i := range from.objectives {
+		c.objectives[i].status = from.objectives[i].status
+	}
+	for _, f := range from.flags {
+		if x.tracks[f.name] {
+			c.flags = append(c.flags, flag{name: f.name})
+		}
+	}
+	for _, h := range from.held {
+		c.held = append(c.held, held{beat: h.beat})
+	}
+	return sha256.Sum256(c.append(nil))
+}

@@ -1,0 +1,363 @@
+package director_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// explored explores an episode to its end.
+func explored(t testing.TB, e *director.Episode, c director.ExploreConfig) (*director.Exploration, director.Coverage) {
+	t.Helper()
+	x := director.Explore(e, c)
+	for x.Step() {
+	}
+	coverage, err := x.Coverage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x, coverage
+}
+
+func parsed(t testing.TB, text string) *director.Episode {
+	t.Helper()
+	e, diagnostics := director.Parse("x", []byte(text))
+	if e == nil {
+		t.Fatal(diagnostics)
+	}
+	return e
+}
+
+// The interview is explored whole: everything in it can happen, and the turns
+// are those that one finds by hand.
+func TestExploreInterview(t *testing.T) {
+	e := parsed(t, read(t, "episodes/interview.json"))
+	_, c := explored(t, e, director.ExploreConfig{})
+	if !c.Complete || len(c.Gaps) > 0 {
+		t.Errorf("complete %v (%s), gaps %v", c.Complete, c.Bound, c.Gaps)
+	}
+	var got strings.Builder
+	for _, b := range c.Beats {
+		fmt.Fprintf(&got, "%s: directed %d, lands %d to %d open %v, forced %d, missed %d, late %d\n",
+			b.Beat, b.Directed.Turn, b.Landed.Turn, b.Last, b.Open, b.Forced.Turn, b.Missed.Turn, b.Late.Turn)
+	}
+	for _, o := range c.Objectives {
+		fmt.Fprintf(&got, "%s: completed %d, failed %d\n", o.Objective, o.Completed.Turn, o.Failed.Turn)
+	}
+	const want = `ask_salary: directed 3, lands 3 to 0 open true, forced 0, missed 0, late 6
+name_range: directed 4, lands 4 to 0 open true, forced 0, missed 0, late 7
+the_offer: directed 7, lands 7 to 0 open true, forced 10, missed 0, late 9
+primary: completed 8, failed 11
+`
+	if got.String() != want {
+		t.Errorf("got\n%swant\n%s", got.String(), want)
+	}
+	// A character that takes two turns at most is late by that much at most.
+	_, c = explored(t, e, director.ExploreConfig{Delay: 2})
+	if b := c.Beats[0]; !c.Complete || b.Landed.Turn != 3 || b.Last != 5 || b.Open || !b.Late.Seen() {
+		t.Errorf("%+v", b)
+	}
+}
+
+// What is never reached is told.
+func TestExploreGaps(t *testing.T) {
+	e := parsed(t, `{"id": "gaps", "turn_budget": 6, "success_condition": "flag:won", "user_objective": "win", "beats": [
+		{"id": "greet", "character_instruction": "x", "target_turn": 1, "detection_type": "automatic", "choice_point": {"id": "hello", "choices": [
+			{"id": "nice", "label": "Nice.", "sets_flag": "nice"}, {"id": "rude", "label": "Rude.", "sets_flag": "rude"}]}},
+		{"id": "both", "character_instruction": "x", "target_turn": 2, "detection_type": "automatic", "requires_beat": "tea", "requires_flag": "rude",
+			"choice_point": {"id": "end", "choices": [{"id": "win", "label": "Win.", "sets_flag": "won"}]}},
+		{"id": "tea", "character_instruction": "x", "target_turn": 2, "detection_type": "automatic", "requires_flag": "nice"},
+		{"id": "late", "character_instruction": "x", "target_turn": 1, "deadline_turn": 2, "detection_type": "automatic", "requires_beat": "tea"}]}`)
+	_, c := explored(t, e, director.ExploreConfig{})
+	var got []string
+	for _, g := range c.Gaps {
+		got = append(got, g.String())
+	}
+	want := []string{
+		`beat "both" is never directed and never lands`,
+		`beat "late" lands in turn 3 at the earliest, after its deadline, turn 2`,
+		`choice_point "end" is never offered`,
+		`flag "won" is never set`,
+		`objective "primary" is never completed`,
+	}
+	if !slices.Equal(got, want) || !c.Complete {
+		t.Errorf("complete %v, got %q", c.Complete, got)
+	}
+}
+
+// Bounds end an exploration, and it says so.
+func TestExploreBounds(t *testing.T) {
+	e := parsed(t, read(t, "episodes/interview.json"))
+	for bound, config := range map[string]director.ExploreConfig{
+		"turns": {MaxTurns: 5}, "states": {MaxStates: 20}, "moves": {MaxMoves: 30},
+	} {
+		if _, c := explored(t, e, config); c.Complete || c.Bound != bound {
+			t.Errorf("complete %v, bound %q, want %q", c.Complete, c.Bound, bound)
+		}
+	}
+	x := director.Explore(e, director.ExploreConfig{})
+	x.Step()
+	if c, err := x.Coverage(); err != nil || c.Complete || c.Bound != "stopped" {
+		t.Errorf("%v, complete %v, bound %q", err, c.Complete, c.Bound)
+	}
+	// A turn that never comes is not waited for.
+	far := parsed(t, `{"turn_budget": 0, "beats": [{"id": "far", "character_instruction": "x", "target_turn": 1000000000, "detection_type": "automatic"}]}`)
+	if _, c := explored(t, far, director.ExploreConfig{}); c.Bound != "turns" || c.States > 1100 {
+		t.Errorf("%d states, bound %q", c.States, c.Bound)
+	}
+}
+
+// scripts draws episodes that are small and have a bit of everything.
+func scripts(t *rapid.T) string {
+	flags := []string{"", "f", "g", "h"}
+	words := []string{"salt", "pepper, salt", "sugar", "salt, sugar"}
+	turn := rapid.IntRange(1, 5)
+	flag := rapid.SampledFrom(flags)
+	options := func(id string) map[string]any {
+		var list []any
+		for i := range rapid.IntRange(1, 2).Draw(t, "options") {
+			o := map[string]any{"id": string(rune('x' + i)), "label": "say " + string(rune('x'+i))}
+			if f := flag.Draw(t, "sets"); f != "" {
+				o["sets_flag"] = f
+			}
+			if f := flag.Draw(t, "clears"); f != "" && rapid.IntRange(0, 3).Draw(t, "clear") == 0 {
+				o["clears_flag"] = f
+			}
+			list = append(list, o)
+		}
+		return map[string]any{"id": id, "choices": list}
+	}
+	var beats []any
+	for i := range rapid.IntRange(1, 4).Draw(t, "beats") {
+		b := map[string]any{
+			"id": fmt.Sprint("b", i), "description": "d", "character_instruction": "i", "target_turn": turn.Draw(t, "target"),
+			"detection_type": rapid.SampledFrom([]string{"automatic", "keyword", "semantic", "psychic"}).Draw(t, "type"),
+		}
+		b["deadline_turn"] = b["target_turn"].(int) + rapid.IntRange(0, 2).Draw(t, "window")
+		if b["detection_type"] == "keyword" {
+			b["detection_criteria"] = rapid.SampledFrom(words).Draw(t, "words")
+		}
+		if j := rapid.IntRange(-1, i-1).Draw(t, "requires"); j >= 0 {
+			b["requires_beat"] = fmt.Sprint("b", j)
+		}
+		if f := flag.Draw(t, "flag"); f != "" {
+			b["requires_flag"] = f
+		}
+		if rapid.Bool().Draw(t, "choice") {
+			b["choice_point"] = options(fmt.Sprint("c", i))
+		}
+		if miss := rapid.SampledFrom([]string{"keep", "force", "skip", "fail"}).Draw(t, "miss"); miss != "keep" {
+			b["on_miss"], b["max_overdue_turns"], b["forced_line"] = miss, rapid.IntRange(1, 2).Draw(t, "overdue"), "So be it."
+			b["dependants"] = rapid.SampledFrom([]string{"drop", "release"}).Draw(t, "dependants")
+		}
+		beats = append(beats, b)
+	}
+	e := map[string]any{"id": "drawn", "turn_budget": rapid.IntRange(0, 5).Draw(t, "budget"), "beats": beats, "policy": map[string]any{
+		"order":       rapid.SampledFrom([]string{"authored", "urgent"}).Draw(t, "order"),
+		"spontaneous": rapid.Bool().Draw(t, "spontaneous"), "keywords": rapid.SampledFrom([]string{"word", "contains"}).Draw(t, "mode"),
+		"pending_choice": rapid.SampledFrom([]string{"strict", "free"}).Draw(t, "pending"),
+	}}
+	if rapid.Bool().Draw(t, "objective") {
+		e["user_objective"] = "o"
+		e["success_condition"] = rapid.SampledFrom([]string{"semantic:s", "keyword:salt", "turn:4", "flag:f", "flag:g"}).Draw(t, "success")
+		e["on_success"] = map[string]any{"set_flag": rapid.SampledFrom([]string{"g", "h"}).Draw(t, "on success")}
+		if rapid.Bool().Draw(t, "failure") {
+			e["failure_condition"] = rapid.SampledFrom([]string{"turn:3", "flag:h"}).Draw(t, "failure condition")
+		}
+	}
+	if rapid.Bool().Draw(t, "legacy") {
+		c := options("old")
+		c["trigger"] = fmt.Sprint("turn:", turn.Draw(t, "trigger"))
+		if e["user_objective"] != nil && rapid.Bool().Draw(t, "after") {
+			c["trigger"] = "after_objective:primary"
+		}
+		e["choice_points"] = []any{c}
+	}
+	if rapid.IntRange(0, 2).Draw(t, "given") == 0 {
+		e["flags"] = []any{"f"}
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// happened are the events that coverage tells about, with the member of each
+// that names what they are about.
+var happened = map[string]string{
+	director.BeatLanded: "beat", director.BeatForced: "beat", director.BeatMissed: "beat", director.DeadlineMissed: "beat",
+	director.ChoiceOffered: "choice_point", director.ChoiceSelected: "choice_point", director.ChoiceDeclined: "choice_point",
+	director.FlagSet: "flag", director.FlagCleared: "flag",
+	director.ObjectiveCompleted: "objective", director.ObjectiveFailed: "objective", director.EpisodeFailed: "",
+}
+
+func nameOf(r director.Record) (name string, turn int) {
+	text := func(member string) string {
+		v, _ := r.Value.Get(member)
+		s, _ := v.Text()
+		return s
+	}
+	name = r.Word + " " + text(happened[r.Word])
+	if r.Word == director.ChoiceSelected {
+		name += " " + text("choice")
+	}
+	if r.Word == director.EpisodeFailed {
+		name = r.Word
+	}
+	v, _ := r.Value.Get("turn")
+	i, _ := v.Int64()
+	return name, int(i)
+}
+
+// sightingsOf returns all that was seen, by the names of nameOf.
+func sightingsOf(c director.Coverage) map[string]director.Sighting {
+	all := map[string]director.Sighting{director.EpisodeFailed: c.Failed}
+	for _, b := range c.Beats {
+		all[director.BeatLanded+" "+b.Beat], all[director.BeatForced+" "+b.Beat] = b.Landed, b.Forced
+		all[director.BeatMissed+" "+b.Beat], all[director.DeadlineMissed+" "+b.Beat] = b.Missed, b.Late
+	}
+	for _, p := range c.Choices {
+		all[director.ChoiceOffered+" "+p.ChoicePoint], all[director.ChoiceDeclined+" "+p.ChoicePoint] = p.Offered, p.Declined
+		for _, o := range p.Options {
+			all[director.ChoiceSelected+" "+p.ChoicePoint+" "+o.Option] = o.Chosen
+		}
+	}
+	for _, f := range c.Flags {
+		all[director.FlagSet+" "+f.Flag], all[director.FlagCleared+" "+f.Flag] = f.Set, f.Cleared
+	}
+	for _, o := range c.Objectives {
+		all[director.ObjectiveCompleted+" "+o.Objective], all[director.ObjectiveFailed+" "+o.Objective] = o.Completed, o.Failed
+	}
+	return all
+}
+
+// randomly plays some turns without knowing what an exploration does: any text,
+// any verdict, any choice at any time.
+func randomly(t *rapid.T, r *rand.Rand, e *director.Episode, turns int) []director.Record {
+	var s director.State
+	var all []director.Record
+	take := func(records []director.Record, err error) {
+		if err != nil {
+			return // it was refused; something else comes
+		}
+		for _, record := range records {
+			if err := s.Apply(record.Word, record.Value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all = append(all, records...)
+	}
+	choose := func() {
+		for _, o := range s.Open() {
+			if r.Intn(2) == 0 {
+				_, records, err := s.Choose(o.ID, o.Options[r.Intn(len(o.Options))].ID)
+				take(records, err)
+			}
+		}
+	}
+	var opening director.Opening
+	if r.Intn(2) == 0 {
+		opening.Flags = e.Flags
+	}
+	take(s.Start(e, opening))
+	for range turns {
+		choose()
+		input := director.Input{Turn: s.Turn() + 1, Text: []string{"", "words"}[r.Intn(2)]}
+		if s.Answer() != nil {
+			input.Text = ""
+		}
+		_, records, err := s.Guide(input)
+		take(records, err)
+		choose()
+		var text []string
+		for _, word := range []string{"salt", "pepper", "sugar"} {
+			if r.Intn(3) == 0 {
+				text = append(text, word)
+			}
+		}
+		_, records, err = s.Respond(director.Response{Turn: s.Turn(), Attempt: 1, Text: strings.Join(text, ", ")})
+		take(records, err)
+		for _, subject := range s.Awaiting() {
+			_, records, err := s.Judge(director.Verdict{Turn: s.Turn(), Attempt: 1, Subject: subject, Raw: []string{"YES", "NO"}[r.Intn(2)]})
+			take(records, err)
+		}
+	}
+	return all
+}
+
+// Whatever happens in a play of chance was seen by the exploration, no earlier
+// and no later than it says; and whatever it has seen happens in the play that
+// it names.
+func TestExploreIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := scripts(t)
+		v, err := signal.ParseValue([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := director.Compile(v)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		x := director.Explore(e, director.ExploreConfig{MaxStates: 4000, MaxMoves: 40000})
+		for x.Step() {
+		}
+		c, err := x.Coverage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := sightingsOf(c)
+		for name, s := range all {
+			if !s.Seen() {
+				continue
+			}
+			var state director.State
+			var last []director.Record
+			for _, m := range x.Path(s) {
+				if last, err = state.Play(m); err != nil {
+					t.Fatalf("%s: %v: %v\n%s", name, m, err, text)
+				}
+			}
+			if !slices.ContainsFunc(last, func(r director.Record) bool {
+				if got, turn := nameOf(r); got == name && turn == s.Turn {
+					return true
+				}
+				return r.Word == director.EpisodeStarted && strings.HasPrefix(name, director.FlagSet) && s.Turn == 0
+			}) {
+				t.Fatalf("%s is not in turn %d of its own play\n%s", name, s.Turn, text)
+			}
+		}
+		if !c.Complete {
+			return
+		}
+		r := rand.New(rand.NewSource(int64(rapid.IntRange(0, 1<<30).Draw(t, "seed"))))
+		for range 20 {
+			for _, record := range randomly(t, r, e, 10) {
+				if _, ok := happened[record.Word]; !ok {
+					continue
+				}
+				name, turn := nameOf(record)
+				s, ok := all[name]
+				if !ok || !s.Seen() || turn < s.Turn {
+					t.Fatalf("%s happened in turn %d, and is said to happen in %d (%v)\n%s", name, turn, s.Turn, s.Seen(), text)
+				}
+				if record.Word != director.BeatLanded {
+					continue
+				}
+				i := slices.IndexFunc(c.Beats, func(b director.BeatCoverage) bool { return director.BeatLanded+" "+b.Beat == name })
+				if b := c.Beats[i]; !b.Open && turn > b.Last {
+					t.Fatalf("%s happened in turn %d, and is said to happen in %d at the latest\n%s", name, turn, b.Last, text)
+				}
+			}
+		}
+	})
+}
