@@ -75,3 +75,15 @@ func BenchmarkFold(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(records))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
+
+// BenchmarkExplore explores more than 100,000 plays to their end.
+func BenchmarkExplore(b *testing.B) {
+	e := parsed(b, forking(12))
+	b.ReportAllocs()
+	var c director.Coverage
+	for b.Loop() {
+		_, c = explored(b, e, director.ExploreConfig{})
+	}
+	b.ReportMetric(float64(c.Paths), "plays/op")
+	b.ReportMetric(float64(c.States), "states/op")
+}

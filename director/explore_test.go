@@ -361,3 +361,30 @@ func TestExploreIsExact(t *testing.T) {
 		}
 	})
 }
+
+// forking is an episode whose plays are many: a chain of beats, each with a
+// choice that the next one may depend on.
+func forking(beats int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"id": "forking", "turn_budget": %d, "user_objective": "arrive", "success_condition": "flag:left_%d", "beats": [`, beats+2, beats-1)
+	for i := range beats {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, `{"id": "fork_%d", "description": "a fork", "character_instruction": "Lead them to a fork.", "target_turn": %d, `, i, i+1)
+		if i > 0 {
+			fmt.Fprintf(&b, `"requires_beat": "fork_%d", `, i-1)
+		}
+		fmt.Fprintf(&b, `"choice_point": {"id": "way_%d", "choices": [{"id": "left", "label": "Left.", "sets_flag": "left_%d"}, {"id": "right", "label": "Right."}]}}`, i, i)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+// A hundred thousand plays and more are explored by way of few states.
+func TestExploreMany(t *testing.T) {
+	_, c := explored(t, parsed(t, forking(12)), director.ExploreConfig{})
+	if !c.Complete || c.Paths < 100_000 || c.States > 2000 || len(c.Gaps) > 0 {
+		t.Errorf("complete %v (%s): %d plays, %d states, gaps %v", c.Complete, c.Bound, c.Paths, c.States, c.Gaps)
+	}
+}
