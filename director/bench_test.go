@@ -78,7 +78,7 @@ func BenchmarkFold(b *testing.B) {
 
 // BenchmarkExplore explores more than 100,000 plays to their end.
 func BenchmarkExplore(b *testing.B) {
-	e := parsed(b, forking(12))
+	e := parse(b, forking(12))
 	b.ReportAllocs()
 	var c director.Coverage
 	for b.Loop() {

@@ -27,19 +27,10 @@ func explored(t testing.TB, e *director.Episode, c director.ExploreConfig) (*dir
 	return x, coverage
 }
 
-func parsed(t testing.TB, text string) *director.Episode {
-	t.Helper()
-	e, diagnostics := director.Parse("x", []byte(text))
-	if e == nil {
-		t.Fatal(diagnostics)
-	}
-	return e
-}
-
 // The interview is explored whole: everything in it can happen, and the turns
 // are those that one finds by hand.
 func TestExploreInterview(t *testing.T) {
-	e := parsed(t, read(t, "episodes/interview.json"))
+	e := parse(t, read(t, "episodes/interview.json"))
 	_, c := explored(t, e, director.ExploreConfig{})
 	if !c.Complete || len(c.Gaps) > 0 {
 		t.Errorf("complete %v (%s), gaps %v", c.Complete, c.Bound, c.Gaps)
@@ -69,7 +60,7 @@ primary: completed 8, failed 11
 
 // What is never reached is told.
 func TestExploreGaps(t *testing.T) {
-	e := parsed(t, `{"id": "gaps", "turn_budget": 6, "success_condition": "flag:won", "user_objective": "win", "beats": [
+	e := parse(t, `{"id": "gaps", "turn_budget": 6, "success_condition": "flag:won", "user_objective": "win", "beats": [
 		{"id": "greet", "character_instruction": "x", "target_turn": 1, "detection_type": "automatic", "choice_point": {"id": "hello", "choices": [
 			{"id": "nice", "label": "Nice.", "sets_flag": "nice"}, {"id": "rude", "label": "Rude.", "sets_flag": "rude"}]}},
 		{"id": "both", "character_instruction": "x", "target_turn": 2, "detection_type": "automatic", "requires_beat": "tea", "requires_flag": "rude",
@@ -95,7 +86,7 @@ func TestExploreGaps(t *testing.T) {
 
 // Bounds end an exploration, and it says so.
 func TestExploreBounds(t *testing.T) {
-	e := parsed(t, read(t, "episodes/interview.json"))
+	e := parse(t, read(t, "episodes/interview.json"))
 	for bound, config := range map[string]director.ExploreConfig{
 		"turns": {MaxTurns: 5}, "states": {MaxStates: 20}, "moves": {MaxMoves: 30},
 	} {
@@ -109,7 +100,7 @@ func TestExploreBounds(t *testing.T) {
 		t.Errorf("%v, complete %v, bound %q", err, c.Complete, c.Bound)
 	}
 	// A turn that never comes is not waited for.
-	far := parsed(t, `{"turn_budget": 0, "beats": [{"id": "far", "character_instruction": "x", "target_turn": 1000000000, "detection_type": "automatic"}]}`)
+	far := parse(t, `{"turn_budget": 0, "beats": [{"id": "far", "character_instruction": "x", "target_turn": 1000000000, "detection_type": "automatic"}]}`)
 	if _, c := explored(t, far, director.ExploreConfig{}); c.Bound != "turns" || c.States > 1100 {
 		t.Errorf("%d states, bound %q", c.States, c.Bound)
 	}
@@ -336,6 +327,14 @@ func TestExploreIsExact(t *testing.T) {
 				t.Fatalf("%s is not in turn %d of its own play\n%s", name, s.Turn, text)
 			}
 		}
+		_, diagnostics := director.Parse("x", []byte(text))
+		for _, d := range diagnostics {
+			for _, b := range c.Beats {
+				if d.Message == fmt.Sprintf("beat %q can never become eligible", b.Beat) && (b.Landed.Seen() || b.Directed.Seen()) {
+					t.Fatalf("%s is told, and it does\n%s", d.Message, text)
+				}
+			}
+		}
 		if !c.Complete {
 			return
 		}
@@ -383,7 +382,7 @@ func forking(beats int) string {
 
 // A hundred thousand plays and more are explored by way of few states.
 func TestExploreMany(t *testing.T) {
-	_, c := explored(t, parsed(t, forking(12)), director.ExploreConfig{})
+	_, c := explored(t, parse(t, forking(12)), director.ExploreConfig{})
 	if !c.Complete || c.Paths < 100_000 || c.States > 2000 || len(c.Gaps) > 0 {
 		t.Errorf("complete %v (%s): %d plays, %d states, gaps %v", c.Complete, c.Bound, c.Paths, c.States, c.Gaps)
 	}
