@@ -1,0 +1,152 @@
+package beatgraph_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/internal/beatgraph"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(name, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; got\n%s", name, got)
+	}
+}
+
+func graphOf(t testing.TB, file string, text []byte) beatgraph.Graph {
+	t.Helper()
+	e, diagnostics := director.Parse(file, text)
+	if e == nil {
+		t.Fatal(diagnostics)
+	}
+	return beatgraph.Of(e)
+}
+
+// The interview, and an episode that has the rest, as text and as pictures.
+func TestGolden(t *testing.T) {
+	for name, file := range map[string]string{"interview": "../../director/episodes/interview.json", "house": "testdata/house.json"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := graphOf(t, file, text)
+		golden(t, name+".txt", []byte(g.Text()))
+		golden(t, name+".svg", g.AppendSVG(nil))
+	}
+}
+
+// crowd is an episode of many beats that wait for each other and for flags.
+func crowd(t *rapid.T, n int) string {
+	name := rapid.StringN(0, 40, 60)
+	turn := rapid.IntRange(0, 200)
+	var b strings.Builder
+	b.WriteString(`{"turn_budget": 40, "beats": [`)
+	for i := range n {
+		if i > 0 {
+			b.WriteString(",\n")
+			if j := rapid.IntRange(-1, i-1).Draw(t, "requires"); j >= 0 {
+				fmt.Fprintf(&b, `{"requires_beat": "b%d", `, j)
+			} else {
+				b.WriteString("{")
+			}
+		} else {
+			b.WriteString("{")
+		}
+		target := turn.Draw(t, "target")
+		fmt.Fprintf(&b, `"id": "b%d", "description": %s, "character_instruction": "x", "target_turn": %d, "deadline_turn": %d, "requires_flag": "f%d",
+			"choice_point": {"id": "p%d", "prompt": %s, "choices": [{"id": "o", "label": "l%s", "sets_flag": "f%d"}]}}`,
+			i, quoted("d"+name.Draw(t, "text")), target, target+turn.Draw(t, "window")/20, rapid.IntRange(0, n).Draw(t, "flag"),
+			i, quoted(name.Draw(t, "text")), strings.Trim(quoted(name.Draw(t, "text")), `"`), rapid.IntRange(0, n).Draw(t, "sets"))
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+func quoted(s string) string {
+	b := new(strings.Builder)
+	b.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(s, "?") {
+		fmt.Fprintf(b, "%s", map[bool]string{true: string(r), false: fmt.Sprintf("\\u%04x", r&0xd7ff)}[r >= ' ' && r != '"' && r != '\\' && r != 0x7f])
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// No text and no bar covers another in drawings of a hundred beats, no two
+// lines run in one lane, and what is drawn is XML.
+func TestNothingOverlaps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := crowd(t, rapid.SampledFrom([]int{1, 7, 100}).Draw(t, "beats"))
+		e, diagnostics := director.Parse("x", []byte(text))
+		if e == nil {
+			t.Fatalf("%v\n%s", diagnostics, text)
+		}
+		g := beatgraph.Of(e)
+		if a, b, any := g.Overlaps(); any {
+			t.Fatalf("%v overlaps %v", a, b)
+		}
+		if g.Crossed() {
+			t.Fatal("two nets are in one lane")
+		}
+		svg := g.AppendSVG(nil)
+		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%v\n%s", err, svg)
+			}
+		}
+		if again := g.AppendSVG(nil); !bytes.Equal(svg, again) {
+			t.Fatal("drawn again, it differs")
+		}
+	})
+}
+
+// FuzzDraw: whatever is an episode can be drawn.
+func FuzzDraw(f *testing.F) {
+	for _, file := range []string{"../../director/episodes/interview.json", "testdata/house.json"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"beats": [{"id": "far", "character_instruction": "x", "target_turn": 0, "deadline_turn": 1073741824, "detection_type": "automatic"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, _ := director.Parse("x", text)
+		if e == nil {
+			return
+		}
+		g := beatgraph.Of(e)
+		if g.Text() == "" || len(g.AppendSVG(nil)) == 0 {
+			t.Fatal("nothing is drawn")
+		}
+		if _, _, any := g.Overlaps(); any {
+			t.Fatal("something overlaps")
+		}
+	})
+}
