@@ -45,8 +45,11 @@ type Exploration struct {
 	tracks  map[string]bool // flags that something depends on
 	settled int             // from this turn on, no rule tells turns apart
 
+	starts    []Move     // that were not played yet
 	positions []position // in the order of their depth
-	next      int        // the first that was not expanded
+	next      int        // the first that was not played on from
+	at        *State     // what is played on from, that of the position before next; nil if none
+	left      []Move     // that it allows and were not played yet
 	known     map[[sha256.Size]byte]int32
 	edges     []edge
 	moves     int
@@ -58,7 +61,7 @@ type Exploration struct {
 
 // position is a state that a play came to.
 type position struct {
-	state  *State // nil once it was expanded
+	state  *State // nil once it was played on from
 	parent int32  // -1 at the start
 	move   Move   // that led here from there
 	turn   int
@@ -104,28 +107,39 @@ func Explore(e *Episode, c ExploreConfig) *Exploration {
 		for i := range set {
 			flags = append(flags, given[set[i]])
 		}
-		x.try(-1, &State{}, Move{Kind: MoveStart, Flags: flags, start: e})
+		x.starts = append(x.starts, StartOf(e, flags...))
 	}
 	return x
 }
 
-// Step plays on from one state. It reports false, and does nothing, when all is
-// known or a bound was hit.
+// Step plays one move. It reports false, and does nothing, when all is known or
+// a bound was hit.
 func (x *Exploration) Step() bool {
-	if x.next == len(x.positions) || x.err != nil || x.moves >= x.config.MaxMoves {
+	for len(x.starts) == 0 && len(x.left) == 0 && x.next < len(x.positions) {
+		x.at = x.positions[x.next].state
+		x.positions[x.next].state = nil
+		x.left = x.from(x.at)
+		if len(x.left) == 0 {
+			x.ended = sum(x.ended, x.positions[x.next].paths)
+		}
+		x.next++
+	}
+	if x.err != nil || len(x.starts) == 0 && len(x.left) == 0 {
 		return false
 	}
-	i := int32(x.next)
-	x.next++
-	s := x.positions[i].state
-	x.positions[i].state = nil
-	for _, m := range x.from(s) {
-		if x.moves++; x.moves > x.config.MaxMoves {
-			x.bound = boundMoves
-			return false
-		}
-		x.try(i, s, m)
+	if x.moves++; x.moves > x.config.MaxMoves {
+		x.moves, x.bound = x.config.MaxMoves, boundMoves
+		return false
 	}
+	if len(x.starts) > 0 {
+		m := x.starts[0]
+		x.starts = x.starts[1:]
+		x.try(-1, &State{}, m)
+		return true
+	}
+	m := x.left[0]
+	x.left = x.left[1:]
+	x.try(int32(x.next-1), x.at, m)
 	return true
 }
 
@@ -180,9 +194,9 @@ func sum(a, b uint64) uint64 {
 	return a + b
 }
 
-// Paths returns how many plays are covered so far, up to where they come to
+// paths returns how many plays are covered so far, up to where they come to
 // what was known before; math.MaxUint64 stands for more.
-func (x *Exploration) Paths() uint64 {
+func (x *Exploration) paths() uint64 {
 	n := x.ended
 	for i := x.next; i < len(x.positions); i++ {
 		n = sum(n, x.positions[i].paths)

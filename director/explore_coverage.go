@@ -238,10 +238,10 @@ func (x *Exploration) Path(s Sighting) []Move {
 func (x *Exploration) Coverage() (Coverage, error) {
 	e := x.episode
 	c := Coverage{
-		Episode: e.ID, Digest: e.digest, Bound: x.bound, States: len(x.positions), Moves: x.moves, Turns: x.seen.turns, Paths: x.Paths(),
+		Episode: e.ID, Digest: e.digest, Bound: x.bound, States: len(x.positions), Moves: x.moves, Turns: x.seen.turns, Paths: x.paths(),
 		Beats: slices.Clone(x.seen.beats), Choices: slices.Clone(x.seen.choices), Objectives: slices.Clone(x.seen.objectives), Failed: x.seen.failed,
 	}
-	if c.Bound == "" && x.next < len(x.positions) {
+	if c.Bound == "" && (len(x.starts) > 0 || len(x.left) > 0 || x.next < len(x.positions)) {
 		c.Bound = "stopped"
 	}
 	c.Complete = c.Bound == "" && x.err == nil

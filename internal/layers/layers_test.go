@@ -50,6 +50,8 @@ var layers = []layer{
 	{"choreography", pure, []string{"signal", "internal/exact", "internal/jsonplace", "internal/statebytes"}},
 	{"agents", pure, []string{"signal", "internal/exact", "internal/statebytes"}},
 	{"director", pure, []string{"signal", "choreography", "internal/jsonplace", "internal/statebytes"}},
+	{"internal/yaml", pure, []string{"signal"}},
+	{"internal/beatgraph", pure, []string{"director"}},
 	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact", "internal/jsonplace"}},
 	{"stage", pure, []string{"signal", "choreography", "stage/scene", "internal/exact", "internal/statebytes"}},
 	{"stage/picture", pure, []string{"signal", "choreography", "stage/scene", "stage", "internal/exact"}},
@@ -76,6 +78,7 @@ var layers = []layer{
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
 		"stage/scene", "stage", "stage/picture", "internal/lint", "internal/simulate",
+		"director", "internal/yaml", "internal/beatgraph",
 	}},
 }
 
