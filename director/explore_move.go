@@ -49,7 +49,7 @@ func (m Move) String() string {
 		}
 		return "start with " + strings.Join(m.Flags, ", ")
 	case MoveChoose:
-		return fmt.Sprintf("after turn %d choose %s/%s", m.Turn, m.ChoicePoint, m.Option)
+		return fmt.Sprintf("turn %d: choose %s/%s", m.Turn, m.ChoicePoint, m.Option)
 	case MoveRespond:
 		if len(m.Yes) == 0 {
 			return fmt.Sprintf("turn %d: nothing", m.Turn)
