@@ -16,7 +16,7 @@ race:        ; .ci/race
 arch:        ; .ci/arch
 fuzz:        ; FUZZTIME=$(FUZZTIME) .ci/fuzz
 bench:       ; go run ./internal/bench
-golden:      ; go test . ./adapter/prometheus ./choreography ./director ./stage ./stage/scene ./stage/picture ./internal/simulate ./cmd/sajou-replay -update
+golden:      ; go test . ./adapter/prometheus ./choreography ./director ./stage ./stage/scene ./stage/picture ./internal/beatgraph ./internal/simulate ./cmd/sajou-replay -update
 cover:       ; go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
 generate:    ; go generate ./...
 gallery:     ; docs/gallery.sh

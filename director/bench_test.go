@@ -82,7 +82,7 @@ func BenchmarkExplore(b *testing.B) {
 	b.ReportAllocs()
 	var c director.Coverage
 	for b.Loop() {
-		_, c = explored(b, e, director.ExploreConfig{})
+		c = explored(b, e, director.ExploreConfig{})
 	}
 	b.ReportMetric(float64(c.Paths), "plays/op")
 	b.ReportMetric(float64(c.States), "states/op")

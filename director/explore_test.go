@@ -15,7 +15,7 @@ import (
 )
 
 // explored explores an episode to its end.
-func explored(t testing.TB, e *director.Episode, c director.ExploreConfig) (*director.Exploration, director.Coverage) {
+func explored(t testing.TB, e *director.Episode, c director.ExploreConfig) director.Coverage {
 	t.Helper()
 	x := director.Explore(e, c)
 	for x.Step() {
@@ -24,14 +24,14 @@ func explored(t testing.TB, e *director.Episode, c director.ExploreConfig) (*dir
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x, coverage
+	return coverage
 }
 
 // The interview is explored whole: everything in it can happen, and the turns
 // are those that one finds by hand.
 func TestExploreInterview(t *testing.T) {
 	e := parse(t, read(t, "episodes/interview.json"))
-	_, c := explored(t, e, director.ExploreConfig{})
+	c := explored(t, e, director.ExploreConfig{})
 	if !c.Complete || len(c.Gaps) > 0 {
 		t.Errorf("complete %v (%s), gaps %v", c.Complete, c.Bound, c.Gaps)
 	}
@@ -52,7 +52,7 @@ primary: completed 8, failed 11
 		t.Errorf("got\n%swant\n%s", got.String(), want)
 	}
 	// A character that takes two turns at most is late by that much at most.
-	_, c = explored(t, e, director.ExploreConfig{Delay: 2})
+	c = explored(t, e, director.ExploreConfig{Delay: 2})
 	if b := c.Beats[0]; !c.Complete || b.Landed.Turn != 3 || b.Last != 5 || b.Open || !b.Late.Seen() {
 		t.Errorf("%+v", b)
 	}
@@ -67,7 +67,7 @@ func TestExploreGaps(t *testing.T) {
 			"choice_point": {"id": "end", "choices": [{"id": "win", "label": "Win.", "sets_flag": "won"}]}},
 		{"id": "tea", "character_instruction": "x", "target_turn": 2, "detection_type": "automatic", "requires_flag": "nice"},
 		{"id": "late", "character_instruction": "x", "target_turn": 1, "deadline_turn": 2, "detection_type": "automatic", "requires_beat": "tea"}]}`)
-	_, c := explored(t, e, director.ExploreConfig{})
+	c := explored(t, e, director.ExploreConfig{})
 	var got []string
 	for _, g := range c.Gaps {
 		got = append(got, g.String())
@@ -90,7 +90,7 @@ func TestExploreBounds(t *testing.T) {
 	for bound, config := range map[string]director.ExploreConfig{
 		"turns": {MaxTurns: 5}, "states": {MaxStates: 20}, "moves": {MaxMoves: 30},
 	} {
-		if _, c := explored(t, e, config); c.Complete || c.Bound != bound {
+		if c := explored(t, e, config); c.Complete || c.Bound != bound {
 			t.Errorf("complete %v, bound %q, want %q", c.Complete, c.Bound, bound)
 		}
 	}
@@ -101,7 +101,7 @@ func TestExploreBounds(t *testing.T) {
 	}
 	// A turn that never comes is not waited for.
 	far := parse(t, `{"turn_budget": 0, "beats": [{"id": "far", "character_instruction": "x", "target_turn": 1000000000, "detection_type": "automatic"}]}`)
-	if _, c := explored(t, far, director.ExploreConfig{}); c.Bound != "turns" || c.States > 1100 {
+	if c := explored(t, far, director.ExploreConfig{}); c.Bound != "turns" || c.States > 1100 {
 		t.Errorf("%d states, bound %q", c.States, c.Bound)
 	}
 }
@@ -382,7 +382,7 @@ func forking(beats int) string {
 
 // A hundred thousand plays and more are explored by way of few states.
 func TestExploreMany(t *testing.T) {
-	_, c := explored(t, parse(t, forking(12)), director.ExploreConfig{})
+	c := explored(t, parse(t, forking(12)), director.ExploreConfig{})
 	if !c.Complete || c.Paths < 100_000 || c.States > 2000 || len(c.Gaps) > 0 {
 		t.Errorf("complete %v (%s): %d plays, %d states, gaps %v", c.Complete, c.Bound, c.Paths, c.States, c.Gaps)
 	}

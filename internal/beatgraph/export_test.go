@@ -2,7 +2,7 @@ package beatgraph
 
 // Overlaps returns two boxes of texts and bars that overlap, and whether there
 // are any.
-func (g *Graph) Overlaps() (a, b [4]int, any bool) {
+func (g *Graph) Overlaps() (a, b [4]int, found bool) {
 	l := g.layout()
 	var boxes []box
 	for _, list := range [][]box{l.labels, l.bars, l.notes} {

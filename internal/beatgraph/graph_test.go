@@ -4,59 +4,29 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/internal/beatgraph"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	name = filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(name, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got\n%s", name, got)
-	}
-}
-
-func graphOf(t testing.TB, file string, text []byte) beatgraph.Graph {
-	t.Helper()
-	e, diagnostics := director.Parse(file, text)
-	if e == nil {
-		t.Fatal(diagnostics)
-	}
-	return beatgraph.Of(e)
-}
-
-// The interview, and an episode that has the rest, as text and as pictures.
+// Episodes as text and as pictures.
 func TestGolden(t *testing.T) {
-	for name, file := range map[string]string{"interview": "../../director/episodes/interview.json", "house": "testdata/house.json"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
+		e, diagnostics := director.Parse(in[0].Name, in[0].Data)
+		if e == nil {
+			t.Fatal(diagnostics)
 		}
-		g := graphOf(t, file, text)
-		golden(t, name+".txt", []byte(g.Text()))
-		golden(t, name+".svg", g.AppendSVG(nil))
-	}
+		g := beatgraph.Of(e)
+		return []txtar.File{{Name: "told", Data: []byte(g.Text())}, {Name: "picture.svg", Data: g.AppendSVG(nil)}}
+	})
 }
 
 // crowd is an episode of many beats that wait for each other and for flags.
@@ -106,7 +76,7 @@ func TestNothingOverlaps(t *testing.T) {
 			t.Fatalf("%v\n%s", diagnostics, text)
 		}
 		g := beatgraph.Of(e)
-		if a, b, any := g.Overlaps(); any {
+		if a, b, found := g.Overlaps(); found {
 			t.Fatalf("%v overlaps %v", a, b)
 		}
 		if g.Crossed() {
@@ -128,12 +98,12 @@ func TestNothingOverlaps(t *testing.T) {
 
 // FuzzDraw: whatever is an episode can be drawn.
 func FuzzDraw(f *testing.F) {
-	for _, file := range []string{"../../director/episodes/interview.json", "testdata/house.json"} {
-		text, err := os.ReadFile(file)
+	for _, name := range []string{"interview", "house"} {
+		archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		f.Add(archive.Files[0].Data)
 	}
 	f.Add([]byte(`{"beats": [{"id": "far", "character_instruction": "x", "target_turn": 0, "deadline_turn": 1073741824, "detection_type": "automatic"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -145,7 +115,7 @@ func FuzzDraw(f *testing.F) {
 		if g.Text() == "" || len(g.AppendSVG(nil)) == 0 {
 			t.Fatal("nothing is drawn")
 		}
-		if _, _, any := g.Overlaps(); any {
+		if _, _, found := g.Overlaps(); found {
 			t.Fatal("something overlaps")
 		}
 	})

@@ -38,17 +38,17 @@ func (n *net) span() (top, bottom int) {
 
 // layout is where everything is drawn.
 type layout struct {
-	rows           []row
-	y              []int // the top of each row
-	labels, bars   []box // of each row; bars are empty where there is none
-	notes          []box
-	nets           []net
-	omitted        int // nets for which there was no lane
-	lanes          int
-	gutter, plot   int // x of both
-	plotW          int
-	width, height  int
-	turns, columns int
+	rows          []row
+	y             []int // the top of each row
+	labels, bars  []box // of each row; bars are empty where there is none
+	notes         []box
+	nets          []net
+	omitted       int // nets for which there was no lane
+	lanes         int
+	gutter, plot  int // x of both
+	plotW         int
+	width, height int
+	turns         int
 }
 
 // x returns where a turn begins.
