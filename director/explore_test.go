@@ -387,3 +387,30 @@ func TestExploreMany(t *testing.T) {
 		t.Errorf("complete %v (%s): %d plays, %d states, gaps %v", c.Complete, c.Bound, c.Paths, c.States, c.Gaps)
 	}
 }
+
+// An episode made to be dear is explored in steps that are small, so that it
+// can be called off.
+func TestExploreHostile(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"turn_budget": 0, "policy": {"spontaneous": true, "max_overdue_turns": 1073741824, "on_miss": "skip"}, "flags": ["f0"`)
+	for i := range 500 {
+		fmt.Fprintf(&b, `, "f%d"`, i+1)
+	}
+	b.WriteString(`], "beats": [`)
+	for i := range 500 {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, `{"id": "b%d", "character_instruction": "x", "target_turn": %d, "detection_type": "keyword", "detection_criteria": "w%d, w", "requires_flag": "f%d"}`, i, i%9, i, i)
+	}
+	b.WriteString("]}")
+	x := director.Explore(parse(t, b.String()), director.ExploreConfig{MaxStates: 50, MaxMoves: 60})
+	n := 0
+	for x.Step() {
+		n++
+	}
+	c, err := x.Coverage()
+	if err != nil || c.Complete || n != 60 || c.States > 60 {
+		t.Errorf("%v: complete %v after %d steps and %d states, bound %q", err, c.Complete, n, c.States, c.Bound)
+	}
+}
