@@ -29,8 +29,10 @@ const maxTogether = 6
 // Exploration plays an episode in all ways. Where a model or a user would have
 // a say, each of the things that it could say is played: a beat that is looked
 // for lands or does not, an objective is reached or is not, each option of each
-// choice is made, at once or later or never, and each flag of [Episode.Flags] is
-// there at the start or is not. Everything else is the director itself.
+// choice is made, at once or later or never, each flag of [Episode.Flags] is
+// there at the start or is not, and each event that a [FlagRule] is about is heard
+// before or after a turn, where its condition holds and where it does not.
+// Everything else is the director itself.
 //
 // Plays have no end. But from the turn on that no rule of the episode speaks of,
 // only what has happened makes a difference, and a state that was seen before
@@ -38,7 +40,8 @@ const maxTogether = 6
 // they differ in nothing that the director's decisions depend on.
 //
 // The plays leave out: a response that is generated anew, verdicts that are
-// given up (they are like NO), and numbers of turns that are left out.
+// given up (they are like NO), what is heard while verdicts are awaited, revisions
+// of the episode, and numbers of turns that are left out.
 type Exploration struct {
 	episode *Episode
 	config  ExploreConfig
@@ -46,10 +49,13 @@ type Exploration struct {
 	settled int             // from this turn on, no rule tells turns apart
 
 	starts    []Move     // that were not played yet
-	positions []position // in the order of their depth
-	next      int        // the first that was not played on from
-	at        *State     // what is played on from, that of the position before next; nil if none
+	positions []position // in the order in which they were found
+	now       []int32    // positions of the turn in hand that were not played on from
+	later     []int32    // those of the next turn
+	at        int32      // what is played on from
+	state     *State     // its state
 	left      []Move     // that it allows and were not played yet
+	heard     []Move     // what can be heard; nil until it was listed
 	known     map[[sha256.Size]byte]int32
 	edges     []edge
 	moves     int
@@ -65,7 +71,6 @@ type position struct {
 	parent int32  // -1 at the start
 	move   Move   // that led here from there
 	turn   int
-	depth  int    // how many moves it takes; the same for all ways
 	paths  uint64 // ways that lead here
 }
 
@@ -115,14 +120,18 @@ func Explore(e *Episode, c ExploreConfig) *Exploration {
 // Step plays one move. It reports false, and does nothing, when all is known or
 // a bound was hit.
 func (x *Exploration) Step() bool {
-	for len(x.starts) == 0 && len(x.left) == 0 && x.next < len(x.positions) {
-		x.at = x.positions[x.next].state
-		x.positions[x.next].state = nil
-		x.left = x.from(x.at)
-		if len(x.left) == 0 {
-			x.ended = sum(x.ended, x.positions[x.next].paths)
+	for len(x.starts) == 0 && len(x.left) == 0 && len(x.now)+len(x.later) > 0 {
+		// A turn is done before the next one begins: what is seen first is then
+		// seen in the earliest turn.
+		if len(x.now) == 0 {
+			x.now, x.later = x.later, nil
 		}
-		x.next++
+		x.at, x.now = x.now[0], x.now[1:]
+		p := &x.positions[x.at]
+		x.state, p.state = p.state, nil
+		if x.left = x.from(x.state); len(x.left) == 0 {
+			x.ended = sum(x.ended, p.paths)
+		}
 	}
 	if x.err != nil || len(x.starts) == 0 && len(x.left) == 0 {
 		return false
@@ -139,7 +148,7 @@ func (x *Exploration) Step() bool {
 	}
 	m := x.left[0]
 	x.left = x.left[1:]
-	x.try(int32(x.next-1), x.at, m)
+	x.try(x.at, x.state, m)
 	return true
 }
 
@@ -161,14 +170,16 @@ func (x *Exploration) try(from int32, before *State, m Move) {
 		return
 	}
 	landed := x.seen.note(records, Sighting{from: from, move: m})
-	turn, depth, paths := s.core.turn, 0, uint64(1)
+	turn, paths := s.core.turn, uint64(1)
 	if from >= 0 {
-		depth, paths = x.positions[from].depth+1, x.positions[from].paths
+		paths = x.positions[from].paths
 	}
 	key := x.key(&s)
 	to, ok := x.known[key]
 	switch {
-	case ok && x.positions[to].depth == depth:
+	case ok && to == from:
+		return // nothing came of it
+	case ok && x.positions[to].state != nil && x.positions[to].turn == turn:
 		x.positions[to].paths = sum(x.positions[to].paths, paths)
 	case ok:
 		x.ended = sum(x.ended, paths)
@@ -179,7 +190,12 @@ func (x *Exploration) try(from int32, before *State, m Move) {
 	default:
 		to = int32(len(x.positions))
 		x.known[key] = to
-		x.positions = append(x.positions, position{&s, from, m, turn, depth, paths})
+		x.positions = append(x.positions, position{&s, from, m, turn, paths})
+		if from >= 0 && turn > x.positions[from].turn {
+			x.later = append(x.later, to)
+		} else {
+			x.now = append(x.now, to)
+		}
 	}
 	if from >= 0 {
 		x.edges = append(x.edges, edge{from, to, m.Kind == MoveOpen || m.Kind == MoveDecline, landed})
@@ -198,15 +214,17 @@ func sum(a, b uint64) uint64 {
 // what was known before; math.MaxUint64 stands for more.
 func (x *Exploration) paths() uint64 {
 	n := x.ended
-	for i := x.next; i < len(x.positions); i++ {
+	for _, i := range slices.Concat(x.now, x.later) {
 		n = sum(n, x.positions[i].paths)
 	}
 	return n
 }
 
-// Progress returns how many states were found and how many of them were played
-// on from.
-func (x *Exploration) Progress() (states, done int) { return len(x.positions), x.next }
+// Progress returns how many states were found, and how many of them were not
+// played on from yet.
+func (x *Exploration) Progress() (states, left int) {
+	return len(x.positions), len(x.now) + len(x.later)
+}
 
 // from lists the moves that a state allows.
 func (x *Exploration) from(s *State) []Move {
@@ -221,6 +239,7 @@ func (x *Exploration) from(s *State) []Move {
 			moves = append(moves, Move{Kind: MoveChoose, Turn: turn, ChoicePoint: point.ID, Option: point.Options[j].ID})
 		}
 	}
+	moves = append(moves, x.events(turn)...)
 	if s.core.phase == phaseOpened {
 		can := s.undecided()
 		can = slices.DeleteFunc(can, func(subject Subject) bool { return x.tooLate(s, subject) })
@@ -242,6 +261,46 @@ func (x *Exploration) from(s *State) []Move {
 		moves = append(moves, Move{Kind: MoveOpen, Turn: turn + 1})
 	case x.episode.Policy.Free:
 		moves = append(moves, Move{Kind: MoveDecline, Turn: turn + 1})
+	}
+	return moves
+}
+
+// events lists what can be heard: each event that rules are about, with each set
+// of those that depend on a condition.
+func (x *Exploration) events(turn int) []Move {
+	if x.heard == nil {
+		x.heard = []Move{}
+		seen := map[listened]bool{}
+		for i := range x.episode.FlagRules {
+			r := &x.episode.FlagRules[i]
+			key := listened{r.Kind, r.Name}
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			var always, sometimes []int
+			for _, j := range x.episode.listens[key] {
+				if x.episode.FlagRules[j].When == nil {
+					always = append(always, j)
+				} else {
+					sometimes = append(sometimes, j)
+				}
+			}
+			for set := range x.subsets(len(sometimes)) {
+				rules := slices.Clone(always)
+				for _, j := range set {
+					rules = append(rules, sometimes[j])
+				}
+				if len(rules) > 0 {
+					slices.Sort(rules)
+					x.heard = append(x.heard, Move{Kind: MoveHear, Event: r.Kind.String() + ":" + r.Name, rules: rules})
+				}
+			}
+		}
+	}
+	moves := slices.Clone(x.heard)
+	for i := range moves {
+		moves[i].Turn = turn
 	}
 	return moves
 }
@@ -310,18 +369,24 @@ func (e *Episode) reads() map[string]bool {
 	for i := range e.Contexts {
 		read[e.Contexts[i].Flag] = true
 	}
+	for i := range e.Signals {
+		read[e.Signals[i].About["flag"]] = true
+	}
 	delete(read, "")
 	return read
 }
 
 // tracks returns the flags by which plays differ: those that are read, and
-// those that an option clears, which it does only if they are set.
+// those that an option or a rule clears, which it does only if they are set.
 func (e *Episode) tracks() map[string]bool {
 	flags := e.reads()
 	for i := range e.Choices {
 		for j := range e.Choices[i].Options {
 			flags[e.Choices[i].Options[j].ClearsFlag] = true
 		}
+	}
+	for i := range e.FlagRules {
+		flags[e.FlagRules[i].Clear] = true
 	}
 	delete(flags, "")
 	return flags
@@ -349,7 +414,7 @@ func (e *Episode) lastTurn() int {
 // [State.AppendState] writes of a state in which the rest is zero.
 func (x *Exploration) key(s *State) [sha256.Size]byte {
 	from := &s.core
-	c := core{turn: min(from.turn, x.settled), phase: from.phase, directive: -1, answer: -1, failed: from.failed}
+	c := core{turn: min(from.turn, x.settled), phase: from.phase, directive: -1, failed: from.failed}
 	if from.phase == phaseOpened {
 		c.directive = from.directive
 	}

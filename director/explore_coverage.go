@@ -72,8 +72,8 @@ type FlagCoverage struct {
 	Flag    string
 	Set     Sighting // also by an episode before
 	Cleared Sighting
-	Sets    bool // an option or an objective sets it
-	Read    bool // a beat, an objective or a rule depends on it
+	Sets    bool // an option, an objective or a rule sets it
+	Read    bool // something depends on it
 }
 
 // ObjectiveCoverage is what becomes of an objective.
@@ -135,6 +135,10 @@ func newSightings(e *Episode) sightings {
 		s.objectives = append(s.objectives, ObjectiveCoverage{Objective: o.ID})
 		flag(o.OnSuccess.SetFlag).Sets = true
 		flag(o.OnFailure.SetFlag).Sets = true
+	}
+	for i := range e.FlagRules {
+		flag(e.FlagRules[i].Set).Sets = true
+		flag(e.FlagRules[i].Clear)
 	}
 	for name := range e.reads() {
 		flag(name).Read = true
@@ -241,7 +245,7 @@ func (x *Exploration) Coverage() (Coverage, error) {
 		Episode: e.ID, Digest: e.digest, Bound: x.bound, States: len(x.positions), Moves: x.moves, Turns: x.seen.turns, Paths: x.paths(),
 		Beats: slices.Clone(x.seen.beats), Choices: slices.Clone(x.seen.choices), Objectives: slices.Clone(x.seen.objectives), Failed: x.seen.failed,
 	}
-	if c.Bound == "" && (len(x.starts) > 0 || len(x.left) > 0 || x.next < len(x.positions)) {
+	if c.Bound == "" && len(x.starts)+len(x.left)+len(x.now)+len(x.later) > 0 {
 		c.Bound = "stopped"
 	}
 	c.Complete = c.Bound == "" && x.err == nil
@@ -307,56 +311,37 @@ func (c *Coverage) gaps(e *Episode) {
 	}
 }
 
-// latest finds in which turn each beat lands at the latest. Moves go from one
-// position to one that more has happened in; a turn in which nothing happens
-// can lead back to the position from which it was opened, and then all that
+// latest finds in which turn each beat lands at the latest. Positions that lead
+// to each other, since nothing came of a turn, or only a flag that was cleared
+// again, can be gone round for ever if a turn is among them; and so all that
 // follows can be put off for ever.
 func (x *Exploration) latest(beats []BeatCoverage) {
 	const forever = maxTurn + 1
-	type pair struct{ from, to int32 }
-	opens := map[pair]bool{}
-	for _, e := range x.edges {
-		if e.opens {
-			opens[pair{e.from, e.to}] = true
-		}
-	}
-	turns := make([]int, len(x.positions)) // the latest in which each is come to
-	waits := make([]int, len(x.positions)) // how many moves that lead there are not done
-	out := make([][]int32, len(x.positions))
-	isIdle := func(e edge) bool { return !e.opens && opens[pair{e.to, e.from}] }
+	out := make([][]int32, len(x.positions)) // places in edges
 	for i := range x.edges {
-		e := &x.edges[i]
-		if isIdle(*e) {
-			turns[e.to], turns[e.from] = forever, forever
-			continue
-		}
-		waits[e.to]++
-		out[e.from] = append(out[e.from], int32(i))
+		out[x.edges[i].from] = append(out[x.edges[i].from], int32(i))
 	}
-	var ready []int32
-	for i := range x.positions {
-		if waits[i] == 0 {
-			ready = append(ready, int32(i))
+	group, members := x.rounds(out)
+	turns := make([]int, len(members)) // the latest in which each group is come to
+	for i := range x.edges {
+		if e := &x.edges[i]; e.opens && group[e.from] == group[e.to] {
+			turns[group[e.from]] = forever
 		}
 	}
-	for len(ready) > 0 {
-		at := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		for _, i := range out[at] {
-			e := &x.edges[i]
-			turn := turns[at]
-			if e.opens {
-				turn++
-			}
-			turns[e.to] = min(max(turns[e.to], turn), forever)
-			for _, b := range e.landed {
-				if turn >= forever {
-					beats[b].Open = true
+	// A group has a higher number than those that it leads to.
+	for g := len(members) - 1; g >= 0; g-- {
+		for _, at := range members[g] {
+			for _, i := range out[at] {
+				e := &x.edges[i]
+				turn := turns[g]
+				if e.opens {
+					turn++
 				}
-				beats[b].Last = max(beats[b].Last, turn)
-			}
-			if waits[e.to]--; waits[e.to] == 0 {
-				ready = append(ready, e.to)
+				turns[group[e.to]] = min(max(turns[group[e.to]], turn), forever)
+				for _, b := range e.landed {
+					beats[b].Open = beats[b].Open || turn >= forever
+					beats[b].Last = max(beats[b].Last, turn)
+				}
 			}
 		}
 	}
@@ -365,4 +350,59 @@ func (x *Exploration) latest(beats []BeatCoverage) {
 			beats[i].Last = 0
 		}
 	}
+}
+
+// rounds parts the positions into groups that lead to each other: Tarjan's
+// strongly connected components, without recursion. It returns the group of each
+// and the members of each; what a group leads to has lower numbers.
+func (x *Exploration) rounds(out [][]int32) (group []int, members [][]int32) {
+	n := len(x.positions)
+	group = make([]int, n)
+	order, low, next := make([]int, n), make([]int, n), make([]int, n) // order is from 1; 0 was not come to
+	var stack, way []int32
+	count := 0
+	for root := range n {
+		if order[root] > 0 {
+			continue
+		}
+		way = append(way, int32(root))
+		for len(way) > 0 {
+			at := way[len(way)-1]
+			if order[at] == 0 {
+				count++
+				order[at], low[at] = count, count
+				stack = append(stack, at)
+				group[at] = -1
+			}
+			if next[at] < len(out[at]) {
+				to := x.edges[out[at][next[at]]].to
+				next[at]++
+				switch {
+				case order[to] == 0:
+					way = append(way, to)
+				case group[to] < 0:
+					low[at] = min(low[at], order[to])
+				}
+				continue
+			}
+			way = way[:len(way)-1]
+			if len(way) > 0 {
+				up := way[len(way)-1]
+				low[up] = min(low[up], low[at])
+			}
+			if low[at] != order[at] {
+				continue
+			}
+			i := len(stack) - 1
+			for stack[i] != at {
+				i--
+			}
+			for _, m := range stack[i:] {
+				group[m] = len(members)
+			}
+			members = append(members, slices.Clone(stack[i:]))
+			stack = stack[:i]
+		}
+	}
+	return group, members
 }

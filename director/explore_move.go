@@ -19,8 +19,11 @@ type Move struct {
 	Yes []Subject
 	// Flags are those that a MoveStart begins with.
 	Flags []string
+	// Event is what a MoveHear hears, as "signal:door_opened".
+	Event string
 
 	start *Episode
+	rules []int // places in FlagRules that what is heard fulfils
 }
 
 // MoveKind is a kind of [Move].
@@ -33,11 +36,12 @@ const (
 	MoveOpen                    // a turn begins
 	MoveDecline                 // a turn begins, and the user types instead of choosing
 	MoveRespond                 // the character responds, and it is judged
+	MoveHear                    // something happens outside the play
 )
 
-var moveKinds = []string{"start", "choose", "open", "decline", "respond"}
+var moveKinds = []string{"start", "choose", "open", "decline", "respond", "hear"}
 
-// String returns "start", "choose", "open", "decline" or "respond".
+// String returns "start", "choose", "open", "decline", "respond" or "hear".
 func (k MoveKind) String() string { return moveKinds[k] }
 
 // String tells the move in a few words.
@@ -62,6 +66,8 @@ func (m Move) String() string {
 			}
 		}
 		return fmt.Sprintf("turn %d: %s", m.Turn, strings.Join(names, ", "))
+	case MoveHear:
+		return fmt.Sprintf("turn %d: hear %s", m.Turn, m.Event)
 	case MoveDecline:
 		return fmt.Sprintf("turn %d begins, the choice is declined", m.Turn)
 	default:
@@ -107,6 +113,8 @@ func (s *State) Play(m Move) ([]Record, error) {
 	case MoveDecline:
 		_, records, err = after.Guide(Input{Turn: m.Turn, Text: "(something else)"})
 		err = take(records, err)
+	case MoveHear:
+		err = take(after.hear(m.rules, m.Event))
 	default:
 		var out Outcome
 		out, records, err = after.Respond(Response{Turn: m.Turn, Text: after.line(m.Yes)})

@@ -172,6 +172,21 @@ func scripts(t *rapid.T) string {
 		}
 		e["choice_points"] = []any{c}
 	}
+	var rules []any
+	for range rapid.IntRange(0, 2).Draw(t, "rules") {
+		r := map[string]any{"on_signal": rapid.SampledFrom([]string{"bell", "knock"}).Draw(t, "on"), "set": rapid.SampledFrom(flags[1:]).Draw(t, "rule sets")}
+		if rapid.Bool().Draw(t, "rule clears") {
+			r["clear"] = r["set"]
+			delete(r, "set")
+		}
+		if rapid.Bool().Draw(t, "when") {
+			r["when"] = map[string]any{"signal.loud": map[string]any{"equals": true}}
+		}
+		rules = append(rules, r)
+	}
+	if rules != nil {
+		e["flag_rules"] = rules
+	}
 	if rapid.IntRange(0, 2).Draw(t, "given") == 0 {
 		e["flags"] = []any{"f"}
 	}
@@ -182,9 +197,9 @@ func scripts(t *rapid.T) string {
 	return string(text)
 }
 
-// happened are the events that coverage tells about, with the member of each
+// sighted are the events that coverage tells about, with the member of each
 // that names what they are about.
-var happened = map[string]string{
+var sighted = map[string]string{
 	director.BeatLanded: "beat", director.BeatForced: "beat", director.BeatMissed: "beat", director.DeadlineMissed: "beat",
 	director.ChoiceOffered: "choice_point", director.ChoiceSelected: "choice_point", director.ChoiceDeclined: "choice_point",
 	director.FlagSet: "flag", director.FlagCleared: "flag",
@@ -197,7 +212,7 @@ func nameOf(r director.Record) (name string, turn int) {
 		s, _ := v.Text()
 		return s
 	}
-	name = r.Word + " " + text(happened[r.Word])
+	name = r.Word + " " + text(sighted[r.Word])
 	if r.Word == director.ChoiceSelected {
 		name += " " + text("choice")
 	}
@@ -255,19 +270,33 @@ func randomly(t *rapid.T, r *rand.Rand, e *director.Episode, turns int) []direct
 			}
 		}
 	}
+	hear := func() {
+		if r.Intn(3) > 0 {
+			return
+		}
+		payload, err := signal.ParseValue(fmt.Appendf(nil, `{"loud": %v}`, r.Intn(2) == 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		records, err := s.Heard(director.OfSignal, []string{"bell", "knock"}[r.Intn(2)], payload, "signal:1")
+		take(records, err)
+	}
 	var opening director.Opening
 	if r.Intn(2) == 0 {
 		opening.Flags = e.Flags
 	}
 	take(s.Start(e, opening))
 	for range turns {
+		hear()
 		choose()
+		hear()
 		input := director.Input{Turn: s.Turn() + 1, Text: []string{"", "words"}[r.Intn(2)]}
 		if s.Answer() != nil {
 			input.Text = ""
 		}
 		_, records, err := s.Guide(input)
 		take(records, err)
+		hear()
 		choose()
 		var text []string
 		for _, word := range []string{"salt", "pepper", "sugar"} {
@@ -341,7 +370,7 @@ func TestExploreIsExact(t *testing.T) {
 		r := rand.New(rand.NewSource(int64(rapid.IntRange(0, 1<<30).Draw(t, "seed"))))
 		for range 20 {
 			for _, record := range randomly(t, r, e, 10) {
-				if _, ok := happened[record.Word]; !ok {
+				if _, ok := sighted[record.Word]; !ok {
 					continue
 				}
 				name, turn := nameOf(record)

@@ -72,7 +72,7 @@ func ParseGenre(file string, json []byte) (*Genre, Diagnostics) {
 	var b builder
 	v, err := signal.ParseValue(json)
 	if err != nil {
-		return nil, Diagnostics{{file, 1, 1, "", Error, err.Error()}}
+		return nil, Diagnostics{syntaxError(file, json, err)}
 	}
 	g := b.genre(node{v: v})
 	if b.refused {

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -53,13 +54,21 @@ func (s *State) Heard(kind EventKind, name string, payload signal.Value, cause s
 	if !s.Listens(kind, name) {
 		return nil, nil
 	}
+	var rules []int
+	for _, i := range s.episode.listens[listened{kind, name}] {
+		if s.episode.FlagRules[i].when.Holds(choreography.Resolver{Type: name, Payload: payload}) {
+			rules = append(rules, i)
+		}
+	}
+	return s.hear(rules, cause)
+}
+
+// hear sets and clears flags by some rules.
+func (s *State) hear(rules []int, cause string) ([]Record, error) {
 	cause = strings.ToValidUTF8(cause[:min(len(cause), maxCause)], "")
 	d := decision{s: *s}
-	for _, i := range s.episode.listens[listened{kind, name}] {
+	for _, i := range rules {
 		rule := &s.episode.FlagRules[i]
-		if !rule.when.Holds(choreography.Resolver{Type: name, Payload: payload}) {
-			continue
-		}
 		c := &d.s.core
 		event := flagged{Turn: c.turn, Flag: rule.Set, Cause: cause, Outside: true}
 		var err error
@@ -140,11 +149,7 @@ func (b *builder) when(n node, r *FlagRule) {
 		for _, name := range segments {
 			at = node{path: &path{at.path, name}}
 		}
-		severity := Error
-		if s == choreography.Warning {
-			severity = Warning
-		}
-		b.add(severity, at, atName, "%s", message)
+		b.add(s, at, atName, "%s", message)
 	})
 	r.when = choreography.CompileCondition(n.v)
 }
@@ -203,25 +208,9 @@ func (b *builder) circles(list node, e *Episode) {
 // unread warns of flags that rules set for nobody, and clear though nothing sets
 // them.
 func (b *builder) unread(list node, e *Episode, settable func(flag string) bool) {
-	read := map[string]bool{}
+	read, everything := e.reads(), e.tellsFlags()
 	for _, f := range e.Flags {
 		read[f] = true
-	}
-	for i := range e.Beats {
-		read[e.Beats[i].RequiresFlag] = true
-	}
-	for i := range e.Contexts {
-		read[e.Contexts[i].Flag] = true
-	}
-	for i := range e.Objectives {
-		read[e.Objectives[i].Success.Flag], read[e.Objectives[i].Failure.Flag] = true, true
-	}
-	everything := false
-	for i := range e.Signals {
-		if on := e.Signals[i].On; on == FlagSet || on == FlagCleared {
-			flag := e.Signals[i].About["flag"]
-			read[flag], everything = true, everything || flag == ""
-		}
 	}
 	for i, n := range list.elements {
 		switch r := &e.FlagRules[i]; {
@@ -231,4 +220,11 @@ func (b *builder) unread(list node, e *Episode, settable func(flag string) bool)
 			b.warnf(n.at("clear"), "nothing sets the flag %s; if another episode does, name it in flags", quoted(r.Clear))
 		}
 	}
+}
+
+// tellsFlags reports whether a rule makes signals of all flags.
+func (e *Episode) tellsFlags() bool {
+	return slices.ContainsFunc(e.Signals, func(r SignalRule) bool {
+		return (r.On == FlagSet || r.On == FlagCleared) && r.About["flag"] == ""
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/internal/jsonplace"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -16,41 +17,18 @@ import (
 const maxDiagnostics = 100
 
 // Severity says what a [Diagnostic] means for its episode.
-type Severity uint8
+type Severity = choreography.Severity
 
 const (
 	// Error says that the episode is refused.
-	Error Severity = iota + 1
+	Error = choreography.Error
 	// Warning says that something will not happen, or not as it seems to.
-	Warning
+	Warning = choreography.Warning
 )
 
-// String returns "error" or "warning".
-func (s Severity) String() string {
-	if s == Error {
-		return "error"
-	}
-	return "warning"
-}
-
-// Diagnostic is one remark of [Parse], with its place in the file.
-type Diagnostic struct {
-	File     string
-	Line     int    // from 1
-	Column   int    // in bytes, from 1
-	Pointer  string // JSON pointer of what is meant; "" is the whole text
-	Severity Severity
-	Message  string
-}
-
-// String returns "file:line:column: severity: message (pointer)".
-func (d Diagnostic) String() string {
-	at := fmt.Sprintf("%s:%d:%d: %s: %s", d.File, d.Line, d.Column, d.Severity, d.Message)
-	if d.Pointer != "" {
-		at += " (" + d.Pointer + ")"
-	}
-	return at
-}
+// Diagnostic is one remark of [Parse], with its place in the file: the same as
+// about choreographies.
+type Diagnostic = choreography.Diagnostic
 
 // Diagnostics lists the remarks about one file in the order of their places.
 // As an error it shows all of them; see [Diagnostics.Err].
@@ -91,15 +69,20 @@ func Parse(file string, json []byte) (*Episode, Diagnostics) {
 	var b builder
 	v, err := signal.ParseValue(json)
 	if err != nil {
-		var syntax *signal.SyntaxError
-		if errors.As(err, &syntax) {
-			line, column := jsonplace.LineColumn(json, syntax.Offset)
-			return nil, Diagnostics{{file, line, column, "", Error, syntax.Reason}}
-		}
-		return nil, Diagnostics{{file, 1, 1, "", Error, err.Error()}}
+		return nil, Diagnostics{syntaxError(file, json, err)}
 	}
 	e := b.episode(v)
 	return e, b.diagnostics(file, json)
+}
+
+// syntaxError tells why a text is no JSON.
+func syntaxError(file string, json []byte, err error) Diagnostic {
+	d := Diagnostic{File: file, Line: 1, Column: 1, Severity: Error, Message: err.Error()}
+	if syntax, ok := errors.AsType[*signal.SyntaxError](err); ok {
+		d.Line, d.Column = jsonplace.LineColumn(json, syntax.Offset)
+		d.Message = syntax.Reason
+	}
+	return d
 }
 
 // node is a value with the way that leads to it.
@@ -191,7 +174,7 @@ func (b *builder) diagnostics(file string, text []byte) Diagnostics {
 	var ds Diagnostics
 	for _, f := range b.findings {
 		line, column := jsonplace.LineColumn(text, f.mark.Offset)
-		ds = append(ds, Diagnostic{file, line, column, pointer(f.mark.Segments), f.severity, f.message})
+		ds = append(ds, Diagnostic{File: file, Line: line, Column: column, Pointer: pointer(f.mark.Segments), Severity: f.severity, Message: f.message})
 	}
 	if b.full {
 		last := ds[len(ds)-1]
@@ -199,7 +182,7 @@ func (b *builder) diagnostics(file string, text []byte) Diagnostics {
 		if b.refused {
 			severity = Error
 		}
-		ds = append(ds, Diagnostic{file, last.Line, last.Column, "", severity, "there is more, which is not listed"})
+		ds = append(ds, Diagnostic{File: file, Line: last.Line, Column: last.Column, Severity: severity, Message: "there is more, which is not listed"})
 	}
 	return ds
 }

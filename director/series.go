@@ -17,7 +17,9 @@ func ParseSeries(sources ...Source) ([]*Episode, []Diagnostics) {
 	episodes, builders := make([]*Episode, len(sources)), make([]builder, len(sources))
 	all := make([]Diagnostics, len(sources))
 	reads, ids := map[string]bool{}, map[string]int{}
-	whole := true
+	// One that cannot be read could read any flag, and so does one that makes
+	// signals of all of them.
+	whole, everything := true, false
 	for i, src := range sources {
 		v, err := signal.ParseValue(src.JSON)
 		if err != nil {
@@ -34,6 +36,7 @@ func ParseSeries(sources ...Source) ([]*Episode, []Diagnostics) {
 		for f := range e.reads() {
 			reads[f] = true
 		}
+		everything = everything || e.tellsFlags()
 		if _, twice := ids[e.ID]; twice && e.ID != "" {
 			builders[i].errorf(node{v: v}.at("id"), "there is another episode %s, in %s", quoted(e.ID), sources[ids[e.ID]].File)
 			episodes[i] = nil
@@ -44,7 +47,9 @@ func ParseSeries(sources ...Source) ([]*Episode, []Diagnostics) {
 	for i, src := range sources {
 		b := &builders[i]
 		if e := episodes[i]; e != nil && whole {
-			b.unread(node{v: e.value}, reads)
+			if !everything {
+				b.unreadSets(node{v: e.value}, reads)
+			}
 			if len(sources) > 1 {
 				b.suggests(node{v: e.value}, ids)
 			}
@@ -56,8 +61,8 @@ func ParseSeries(sources ...Source) ([]*Episode, []Diagnostics) {
 	return episodes, all
 }
 
-// unread warns of flags that are set and not read.
-func (b *builder) unread(n node, reads map[string]bool) {
+// unreadSets warns of flags that the episode sets and nothing reads.
+func (b *builder) unreadSets(n node, reads map[string]bool) {
 	check := func(at node) {
 		if flag, _ := at.v.Text(); flag != "" && !reads[flag] {
 			b.warnf(at, "nothing reads the flag %s: no beat, objective or rule depends on it", quoted(flag))

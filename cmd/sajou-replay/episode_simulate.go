@@ -21,8 +21,8 @@ func (a *app) episodeSimulate() *cobra.Command {
 		Short: "Play an episode in all ways",
 		Long: `Simulate plays an episode in all ways, with the director that plays it live: each
 beat that is looked for lands or does not, in each turn; each objective is reached
-or is not; each option of each choice is made, at once or later or never. No model
-is asked. Plays that come to the same state are played on as one, so that millions
+or is not; each option of each choice is made, at once or later or never; what flag
+rules listen for is heard, at any time. No model is asked. Plays that come to the same state are played on as one, so that millions
 of them take moments, and what no play reaches is known: beats that cannot land,
 choices that are never offered, flags that are never set, objectives that cannot
 be completed, beats that can only land after their deadline.
@@ -84,8 +84,8 @@ func (a *app) explore(ctx context.Context, e *director.Episode, c director.Explo
 			interrupted = true
 			break
 		}
-		states, done := x.Progress()
-		m.show(fmt.Sprintf("%s, %d left", plural(states, "state", "states"), states-done))
+		states, left := x.Progress()
+		m.show(fmt.Sprintf("%s, %d left", plural(states, "state", "states"), left))
 	}
 	m.clear()
 	coverage, err := x.Coverage()

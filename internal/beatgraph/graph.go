@@ -77,8 +77,8 @@ type Flag struct {
 }
 
 // Edge leads from a node to one that depends on it. A node is "beat:ID",
-// "choice:POINT/OPTION", "point:ID", "flag:NAME", "objective:ID" or
-// "context:INDEX".
+// "choice:POINT/OPTION", "point:ID", "flag:NAME", "objective:ID",
+// "context:INDEX", or "signal:TYPE" and "effect:WORD" for what is heard outside.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -104,6 +104,13 @@ func Of(e *director.Episode) Graph {
 			f := flag(name)
 			f.Set = append(f.Set, node)
 			edge(node, "flag:"+name, "sets")
+		}
+	}
+	clears := func(node, name string) {
+		if name != "" {
+			f := flag(name)
+			f.Clear = append(f.Clear, node)
+			edge(node, "flag:"+name, "clears")
 		}
 	}
 	reads := func(node, name, kind string) {
@@ -148,11 +155,7 @@ func Of(e *director.Episode) Graph {
 			node.Options = append(node.Options, Option{o.ID, o.Label, o.SetsFlag, o.ClearsFlag})
 			at := "choice:" + p.ID + "/" + o.ID
 			sets(at, o.SetsFlag)
-			if o.ClearsFlag != "" {
-				f := flag(o.ClearsFlag)
-				f.Clear = append(f.Clear, at)
-				edge(at, "flag:"+o.ClearsFlag, "clears")
-			}
+			clears(at, o.ClearsFlag)
 		}
 		g.Choices = append(g.Choices, node)
 		g.Turns = max(g.Turns, p.Trigger.Turn)
@@ -170,6 +173,12 @@ func Of(e *director.Episode) Graph {
 		}
 		g.Objectives = append(g.Objectives, node)
 		g.Turns = max(g.Turns, node.Won, o.Failure.Turn)
+	}
+	for i := range e.FlagRules {
+		r := &e.FlagRules[i]
+		at := r.Kind.String() + ":" + r.Name
+		sets(at, r.Set)
+		clears(at, r.Clear)
 	}
 	for i, rule := range e.Contexts {
 		reads("context:"+strconv.Itoa(i), rule.Flag, "reads")

@@ -113,8 +113,8 @@ func named(nodes []string) string {
 		switch kind {
 		case "context":
 			name = "a rule"
-		case "objective":
-			name = "objective " + name
+		case "objective", "signal", "effect":
+			name = kind + " " + name
 		}
 		names = append(names, name)
 	}
