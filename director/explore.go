@@ -230,8 +230,8 @@ func (x *Exploration) Progress() (states, left int) {
 func (x *Exploration) from(s *State) []Move {
 	turn := s.core.turn
 	var moves []Move
-	for i := range s.core.choices {
-		if s.core.choices[i].status != choiceOpen {
+	for i := range s.core.choices.len() {
+		if s.core.choices.at(i).status != choiceOpen {
 			continue
 		}
 		point := &x.episode.Choices[i]
@@ -311,7 +311,7 @@ func (x *Exploration) tooLate(s *State, subject Subject) bool {
 	if subject.Kind != AboutBeat || x.config.Delay == 0 {
 		return false
 	}
-	at := s.core.beats[x.episode.beats[subject.ID]].deliveredAt
+	at := s.core.beats.at(x.episode.beats[subject.ID]).deliveredAt
 	return at > 0 && s.core.turn-at > max(x.config.Delay, 0)
 }
 
@@ -418,10 +418,9 @@ func (x *Exploration) key(s *State) [sha256.Size]byte {
 	if from.phase == phaseOpened {
 		c.directive = from.directive
 	}
-	c.beats = make([]beatState, len(from.beats))
-	for i, b := range from.beats {
-		beat := &x.episode.Beats[i]
-		to := &c.beats[i]
+	beats := make([]beatState, from.beats.len())
+	for i := range beats {
+		b, to, beat := from.beats.at(i), &beats[i], &x.episode.Beats[i]
 		to.status, to.released, to.missedDeadline = b.status, b.released, b.missedDeadline
 		if b.status != statusPending {
 			continue
@@ -433,10 +432,11 @@ func (x *Exploration) key(s *State) [sha256.Size]byte {
 			to.deliveredAt = 1 + min(from.turn-b.deliveredAt, max(x.config.Delay, 0)+1)
 		}
 	}
-	c.choices = make([]choiceState, len(from.choices))
-	for i := range from.choices {
-		c.choices[i].status = from.choices[i].status
+	choices := make([]choiceState, from.choices.len())
+	for i := range choices {
+		choices[i].status = from.choices.at(i).status
 	}
+	c.beats, c.choices = tableOf(beats), tableOf(choices)
 	c.objectives = make([]objectiveState, len(from.objectives))
 	for i := range from.objectives {
 		c.objectives[i].status = from.objectives[i].status

@@ -167,16 +167,16 @@ func (s *State) undecided() []Subject {
 
 // keywords returns the words by which something is found; none if it is by
 // others.
-func (e *Episode) keywords(subject Subject) []string {
+func (e *Episode) keywords(subject Subject) []keyword {
 	if subject.Kind == AboutBeat {
 		if i, ok := e.beats[subject.ID]; ok {
-			return e.Beats[i].Keywords
+			return e.Beats[i].keywords
 		}
 		return nil
 	}
 	for i := range e.Objectives {
 		if e.Objectives[i].ID == subject.ID {
-			return e.Objectives[i].Success.Keywords
+			return e.Objectives[i].Success.keywords
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func (s *State) line(yes []Subject) string {
 	if s.episode == nil {
 		return ""
 	}
-	var no [][]string
+	var no [][]keyword
 	for _, subject := range s.undecided() {
 		if words := s.episode.keywords(subject); words != nil && !slices.Contains(yes, subject) {
 			no = append(no, words)
@@ -203,15 +203,15 @@ func (s *State) line(yes []Subject) string {
 		}
 		i := 0
 		if len(no) > 0 {
-			i = max(slices.IndexFunc(words, func(word string) bool {
-				text := search(word, s.episode.Policy.Contains)
-				return !slices.ContainsFunc(no, func(others []string) bool {
+			i = max(slices.IndexFunc(words, func(word keyword) bool {
+				text := search(word.written, s.episode.Policy.Contains)
+				return !slices.ContainsFunc(no, func(others []keyword) bool {
 					_, found := text.find(others)
 					return found
 				})
 			}), 0)
 		}
-		line = append(line, words[i])
+		line = append(line, words[i].written)
 	}
 	return strings.Join(line, ". ")
 }
