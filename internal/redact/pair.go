@@ -68,9 +68,10 @@ func tokenLike(value string, strict bool) bool {
 func telling(value string) bool { return value == "true" || value == "false" || value == "null" }
 
 // postal reports whether an address can be one of a person's: those of
-// networks and files have no spaces in them.
+// networks and files have no spaces in them. A bracket is theirs, or of a mark
+// that stands where something was redacted already.
 func postal(address string) bool {
-	return strings.ContainsAny(address, " \t\n") || !strings.ContainsAny(address, ":./@#0123456789")
+	return strings.ContainsAny(address, " \t\n") || !strings.ContainsAny(address, ":./@#[0123456789")
 }
 
 // valueAt returns where the value is that begins at s[i], without its quotes. What
