@@ -53,6 +53,9 @@ type scale struct {
 	intents int   // a round, as fast as they can
 	worlds  []int // agents in worlds of which one effect is measured
 	halts   int   // generations that are cancelled
+
+	guided int // turns that are guided
+	turns  int // that are folded
 }
 
 var (
@@ -60,11 +63,13 @@ var (
 		rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000,
 		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100,
 		paced: 1000, intents: 20_000, worlds: []int{10, 100, 1000, 10_000}, halts: 1000,
+		guided: 20_000, turns: 100_000,
 	}
 	smokeScale = scale{
 		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50,
 		active: []int{1, 100}, commands: 1000, frames: 2,
 		paced: 10, intents: 400, worlds: []int{10, 100}, halts: 20,
+		guided: 100, turns: 1000,
 	}
 )
 
@@ -72,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
-	only := flags.String("only", "", "run only these parts, of appends, imports, scans, long, stage, agents; scans needs imports")
+	only := flags.String("only", "", "run only these parts, of appends, imports, scans, long, stage, agents, director; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
 	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
 	if err := flags.Parse(args); err != nil {
@@ -93,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"long", b.long}, {"stage", b.stage}, {"agents", b.agents}} {
+	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"long", b.long}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
 		if *only != "" && !strings.Contains(*only, part.name) {
 			continue
 		}

@@ -71,7 +71,7 @@ var layers = []layer{
 	{"internal/simulate", timeless, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", ".", "internal/jsonplace", "internal/spelling",
 	}},
-	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture", "adapter/openai"}},
+	{"internal/bench", effects, []string{"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "stage/scene", "stage", "stage/picture", "adapter/openai", "director"}},
 	{"internal/golden", effects, nil},
 	{"internal/layers", effects, nil},
 	{"internal/arch", effects, nil},

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/director"
+)
+
+// director measures what a chat service waits for before a character speaks,
+// how fast recorded turns are folded, and how fast an episode is explored.
+func (b *bench) director() error {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{{"guidance", b.guidance}, {"turns", b.turns}, {"simulate", b.simulate}} {
+		fmt.Fprintln(b.notes, part.name)
+		if err := part.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// long returns an episode of so many beats, each with its own turn.
+func long(beats int) (*director.Episode, error) {
+	list := make([]string, beats)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"id":"beat-%d","character_instruction":"Say it.","target_turn":%d,"deadline_turn":%d,"detection_type":"keyword","detection_criteria":"word%d"}`, i, i+3, i+5, i)
+	}
+	e, findings := director.Parse("long.json", fmt.Appendf(nil, `{"id":"long","policy":{"order":"urgent"},"beats":[%s]}`, strings.Join(list, ",")))
+	return e, findings.Err()
+}
+
+// playing folds records, and passes on an error.
+func playing(s *director.State, all *[]director.Record, records []director.Record, err error) error {
+	for _, r := range records {
+		if err == nil {
+			err = s.Apply(r.Word, r.Value)
+		}
+	}
+	if all != nil {
+		*all = append(*all, records...)
+	}
+	return err
+}
+
+func (b *bench) guidance() error {
+	e, err := long(1000)
+	if err != nil {
+		return err
+	}
+	var s director.State
+	records, err := s.Start(e, director.Opening{})
+	if err := playing(&s, nil, records, err); err != nil {
+		return err
+	}
+	var best series
+	for range b.scale.rounds {
+		rate, err := timed(b.scale.guided, func() error {
+			for n := range b.scale.guided {
+				if _, err := s.Guidance(1 + n%1000); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		best = append(best, rate)
+	}
+	goal := 1000.0
+	b.results = append(b.results, result{
+		Name: "guidance of a director, 1000 beats", Value: 1e6 / best.best(), Unit: "µs", spread: best.spread(),
+		Goal: &goal, lower: true, onUnit: true,
+	}.judge())
+	return nil
+}
+
+// turns folds the events of many recorded turns.
+func (b *bench) turns() error {
+	e, err := long(20)
+	if err != nil {
+		return err
+	}
+	var s director.State
+	var all []director.Record
+	records, err := s.Start(e, director.Opening{})
+	err = playing(&s, &all, records, err)
+	for n := 1; n <= b.scale.turns && err == nil; n++ {
+		_, records, guided := s.Guide(director.Input{Turn: n, Text: "Go on."})
+		if err = playing(&s, &all, records, guided); err == nil {
+			_, records, said := s.Respond(director.Response{Turn: n, Text: "I see."})
+			err = playing(&s, &all, records, said)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	var best series
+	for range b.scale.rounds {
+		rate, err := timed(b.scale.turns, func() error {
+			var s director.State
+			return playing(&s, nil, all, nil)
+		})
+		if err != nil {
+			return err
+		}
+		best = append(best, rate)
+	}
+	b.results = append(b.results, result{
+		Name: fmt.Sprintf("folding %d turns of a director", b.scale.turns), Value: best.best(), Unit: "turns/s", spread: best.spread(),
+	})
+	return nil
+}
+
+// simulate explores an episode with more plays than could be played one by one.
+func (b *bench) simulate() error {
+	e, err := branching(9)
+	if err != nil {
+		return err
+	}
+	var best series
+	var plays uint64
+	for range b.scale.rounds {
+		start := time.Now()
+		x := director.Explore(e, director.ExploreConfig{Delay: 1})
+		for x.Step() {
+		}
+		coverage, err := x.Coverage()
+		if err != nil {
+			return err
+		}
+		if !coverage.Complete || coverage.Paths < 100_000 {
+			return fmt.Errorf("explored %d plays, complete: %v", coverage.Paths, coverage.Complete)
+		}
+		plays = coverage.Paths
+		best = append(best, 1/time.Since(start).Seconds())
+	}
+	b.results = append(b.results, result{
+		Name: fmt.Sprintf("simulate over %d plays", plays), Value: 1000 / best.best(), Unit: "ms", spread: best.spread(),
+	})
+	return nil
+}
+
+// branching returns an episode of so many beats, each with a choice of two that
+// the next depends on.
+func branching(beats int) (*director.Episode, error) {
+	list := make([]string, beats)
+	for i := range list {
+		list[i] = fmt.Sprintf(`{"id":"beat-%d","character_instruction":"Ask.","target_turn":%d,"deadline_turn":%d,"detection_type":"keyword","detection_criteria":"word%d",
+			"choice_point":{"id":"choice-%d","prompt":"Well?","choices":[{"id":"yes","label":"Yes.","sets_flag":"yes%d"},{"id":"no","label":"No.","sets_flag":"no%d"}]}}`,
+			i, 2*i+1, 2*i+2, i, i, i, i)
+	}
+	e, findings := director.Parse("branching.json", fmt.Appendf(nil, `{"id":"branching","beats":[%s]}`, strings.Join(list, ",")))
+	return e, findings.Err()
+}
