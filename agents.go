@@ -197,7 +197,7 @@ func (t *turn) batch(records []agents.Record, key string) (*eventlog.Ticket, err
 			s.scratch.add(eventlog.KindEffect, p.at)
 		}
 	}
-	ticket, err := s.keep(t.round, p, key)
+	ticket, err := s.keep(t.round, p, key, t.answers.absent(key))
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,15 @@ func (k *keyedAnswers) note(agentID, reqID string, a agents.Answer) {
 	if len(k.newer) >= answersAtHand || k.newer == nil {
 		k.newer, k.older = make(map[string]agents.Answer), k.newer
 	}
-	k.newer[intentKey(agentID, reqID)] = a
+	key := intentKey(agentID, reqID)
+	k.newer[key] = a
+	delete(k.none, key)
+}
+
+// absent reports whether a key was looked up in this turn and not found.
+func (k *keyedAnswers) absent(key string) bool {
+	_, ok := k.none[key]
+	return ok
 }
 
 // Answered looks a request up.
@@ -64,7 +72,7 @@ func (k *keyedAnswers) Answered(agentID, reqID string) (agents.Answer, bool) {
 			return a, true
 		}
 	}
-	if _, ok := k.none[key]; ok {
+	if k.absent(key) {
 		return agents.Answer{}, false
 	}
 	t, err := k.round.Repeat(key)
@@ -72,7 +80,9 @@ func (k *keyedAnswers) Answered(agentID, reqID string) (agents.Answer, bool) {
 		if k.none == nil {
 			k.none = map[string]struct{}{}
 		}
-		k.none[key] = struct{}{}
+		if err == nil {
+			k.none[key] = struct{}{}
+		}
 		k.fail(err)
 		return agents.Answer{}, false
 	}

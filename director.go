@@ -82,7 +82,7 @@ func (d *Director) decide(ctx context.Context, f decided) error {
 		if err := s.prompter(&p).beats(records, 0); err != nil {
 			return err
 		}
-		_, err = s.keep(round, p, "")
+		_, err = s.keep(round, p, "", false)
 		return err
 	})
 }

@@ -50,10 +50,11 @@ func (s *Session) openAt(now time.Duration) position {
 }
 
 // keep stages the drafts in s.scratch as one batch, after which the session
-// stands at p, and folds it. It is called by what [Session.decide] runs.
-func (s *Session) keep(round *eventlog.Round, p position, key string) (*eventlog.Ticket, error) {
+// stands at p, and folds it. It is called by what [Session.decide] runs. Fresh is
+// [eventlog.Batch.Fresh].
+func (s *Session) keep(round *eventlog.Round, p position, key string, fresh bool) (*eventlog.Ticket, error) {
 	s.scratch.finish()
-	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Key: key})
+	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Key: key, Fresh: fresh})
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"hash"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -104,9 +103,9 @@ func (s *sight) value() signal.Value {
 // size returns how many bytes of JSON it is.
 func (s *sight) size() int { return len(s.json) + len(s.note) }
 
-// sum adds its JSON to a digest.
-func (s *sight) sum(h hash.Hash) {
-	h.Write(s.json[:s.at])
-	h.Write(s.note)
-	h.Write(s.json[s.at:])
+// appendJSON appends its JSON, with the id before it.
+func (s *sight) appendJSON(dst []byte) []byte {
+	dst = append(dst, s.json[:s.at]...)
+	dst = append(dst, s.note...)
+	return append(dst, s.json[s.at:]...)
 }

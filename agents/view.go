@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"maps"
 	"slices"
 	"strings"
@@ -520,32 +519,33 @@ func (o *Observer) list(eye *Eye, id string) signal.Value {
 
 // sum returns the digest of the view from the pieces that are kept.
 func (o *Observer) sum() string {
-	h := hashes.Get().(hash.Hash)
-	defer hashes.Put(h)
-	h.Reset()
-	buf := appendText([]byte(`{"agent_id":`), o.agent)
-	h.Write(append(buf, `,"visible_entities":{`...))
+	at := buffers.Get().(*[]byte)
+	b := append((*at)[:0], `{"agent_id":`...)
+	b = appendText(b, o.agent)
+	b = append(b, `,"visible_entities":{`...)
 	for i, s := range o.seen {
 		if i > 0 {
-			h.Write(comma)
+			b = append(b, ',')
 		}
-		s.sum(h)
+		b = s.appendJSON(b)
 	}
-	h.Write(between)
+	b = append(b, `},"visible_relationships":{`...)
 	for i, t := range o.ties {
 		if i > 0 {
-			h.Write(comma)
+			b = append(b, ',')
 		}
-		h.Write(t.json)
+		b = append(b, t.json...)
 	}
-	h.Write(ending)
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(append(b, `}}`...))
+	if cap(b) <= maxBuffer {
+		*at = b
+		buffers.Put(at)
+	}
+	return hex.EncodeToString(sum[:])
 }
 
-// What a digest is made with is used anew: a view is digested for each delta.
-var (
-	hashes  = sync.Pool{New: func() any { return sha256.New() }}
-	comma   = []byte(`,`)
-	between = []byte(`},"visible_relationships":{`)
-	ending  = []byte(`}}`)
-)
+// Views are put together before they are digested, which is quicker than to
+// digest each piece, in memory that is used anew.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxBuffer = 1 << 20

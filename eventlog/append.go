@@ -198,8 +198,10 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 	if len(b.Key) > MaxKey {
 		return nil, fmt.Errorf("%w: idempotency key has %d bytes, at most %d are allowed", ErrTooLarge, len(b.Key), MaxKey)
 	}
-	if first, err := r.Repeat(b.Key); first != nil || err != nil {
-		return first, err
+	if !b.Fresh {
+		if first, err := r.Repeat(b.Key); first != nil || err != nil {
+			return first, err
+		}
 	}
 	if !b.Expect.IsZero() && b.Expect != s.head {
 		return nil, &ConflictError{b.Expect, s.head}

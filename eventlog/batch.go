@@ -31,6 +31,10 @@ type Batch struct {
 	// seen the key before, nothing is written and the first outcome is the
 	// answer, whatever the drafts and Expect say now. At most [MaxKey] bytes.
 	Key string
+
+	// Fresh says that [Round.Repeat] has been asked for the key since the round
+	// began, by the same function, and knew nothing: it is not asked again.
+	Fresh bool
 }
 
 // sealedSize bounds the length of a sealed batch.
