@@ -50,6 +50,7 @@ var layers = []layer{
 	{"choreography", pure, []string{"signal", "internal/exact", "internal/jsonplace", "internal/statebytes"}},
 	{"agents", pure, []string{"signal", "internal/exact", "internal/statebytes"}},
 	{"director", pure, []string{"signal", "choreography", "internal/jsonplace", "internal/statebytes"}},
+	{"director/episodes", pure, []string{"director"}},
 	{"internal/yaml", pure, []string{"signal"}},
 	{"internal/beatgraph", pure, []string{"director"}},
 	{"stage/scene", pure, []string{"signal", "choreography", "internal/exact", "internal/jsonplace"}},
