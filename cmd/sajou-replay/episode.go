@@ -18,19 +18,21 @@ import (
 func (a *app) episodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "episode",
-		Short: "Check, draw, try out and migrate episodes",
+		Short: "Play episodes; check, draw, try out and migrate them",
 		Long: `An episode is an authored scene: beats that must happen and by which turn, the
-choices they open, flags, objectives and props. These commands are for those who
-write them; no store is opened. Files are JSON, or YAML if their names end in
-.yaml or .yml; - is stdin. docs/episodes.md says what stands in them.`,
-		Example: `  sajou-replay episode lint interview.json
+choices they open, flags, objectives and props. "episode play" puts you into one.
+The other commands are for those who write them; no store is opened. Files are
+JSON, or YAML if their names end in .yaml or .yml; - is stdin. docs/episodes.md
+says what stands in them.`,
+		Example: `  sajou-replay episode play
+  sajou-replay episode lint interview.json
   sajou-replay episode graph interview.json
   sajou-replay episode simulate interview.json
   sajou-replay episode migrate old.json > new.json`,
 		Args: groupArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.episodeLint(), a.episodeGraph(), a.episodeSimulate(), a.episodeMigrate())
+	cmd.AddCommand(a.episodeLint(), a.episodeGraph(), a.episodeSimulate(), a.episodeMigrate(), a.episodePlay())
 	return cmd
 }
 

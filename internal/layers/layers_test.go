@@ -79,7 +79,7 @@ var layers = []layer{
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
 		"stage/scene", "stage", "stage/picture", "internal/lint", "internal/simulate",
-		"director", "internal/yaml", "internal/beatgraph",
+		"director", "director/episodes", "internal/yaml", "internal/beatgraph", "adapter/openai",
 	}},
 }
 
