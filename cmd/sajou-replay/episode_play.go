@@ -74,7 +74,7 @@ it was interrupted, 7 when the character could not answer.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.directions, "directions", false, "show what the director tells the character")
 	flags.BoolVar(&f.beyond, "beyond", false, "go on when the turn budget is used up")
-	flags.BoolVar(&f.manual, "manual-time", false, "let no time pass in a new session: the same play gives the same head hash")
+	flags.BoolVar(&f.manual, "manual-time", false, "let no time pass in a new session, so that the same play gives the same head hash")
 	flags.StringVar(&f.script, "script", "", "file with the character's lines")
 	flags.StringVar(&f.characterURL, "character-url", "", "chat completions API of the character's model, up to /v1")
 	flags.StringVar(&f.model, "model", "", "the model's name")
@@ -285,6 +285,9 @@ func (a *app) playLines(ctx context.Context, s *sitting, p *page) error {
 				return errEnd
 			case answer.directions:
 				p.directions = !p.directions
+				if err := p.remark(directionsRemark(p.directions)); err != nil {
+					return err
+				}
 			case answer.remark != "":
 				if err := p.remark(answer.remark); err != nil {
 					return err

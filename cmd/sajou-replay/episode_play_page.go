@@ -13,6 +13,7 @@ type page struct {
 	o          *output
 	s          *sitting
 	directions bool
+	opened     bool   // the opening was told just now
 	asked      string // the choices that were shown last
 }
 
@@ -26,12 +27,10 @@ func (p *page) tell(list []telling) error {
 			continue
 		}
 		lines := t.lines(p.directions, 0)
-		switch {
-		case t.kind == told:
-			lines = append(lines, "")
-		case t.kind == speech && t.who == "You":
+		if t.kind == speech && (t.who == "You" || p.opened) {
 			lines = append([]string{""}, lines...)
 		}
+		p.opened = t.kind == told
 		for _, line := range lines {
 			fmt.Fprintln(p.o, line)
 		}

@@ -242,19 +242,23 @@ func (s *sitting) obey(ctx context.Context, at standing, word string) (reply, er
 	case "end":
 		return reply{end: true}, nil
 	}
-	n, err := strconv.Atoi(word)
-	if err != nil {
-		return reply{remark: "there is no /" + clip(word, 40) + "; /help lists what there is"}, nil
+	if n, err := strconv.Atoi(word); err == nil {
+		return s.draw(ctx, at.cards, n)
 	}
-	for _, card := range at.cards {
+	return reply{remark: "there is no /" + clip(word, 40) + "; /help lists what there is"}, nil
+}
+
+// draw chooses the option of that number, counted through all cards.
+func (s *sitting) draw(ctx context.Context, cards []*director.Offer, n int) (reply, error) {
+	if len(cards) == 0 {
+		return reply{remark: "there are no cards to choose from just now"}, nil
+	}
+	for _, card := range cards {
 		if n >= 1 && n <= len(card.Options) {
 			_, err := s.director.Choose(ctx, card.ID, card.Options[n-1].ID)
 			return reply{}, err
 		}
 		n -= len(card.Options)
-	}
-	if len(at.cards) == 0 {
-		return reply{remark: "there are no cards to choose from just now"}, nil
 	}
 	return reply{remark: "no card has that number"}, nil
 }

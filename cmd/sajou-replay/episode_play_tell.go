@@ -216,6 +216,13 @@ func wrap(prefix, text string, width int) (lines []string) {
 	return lines
 }
 
+func directionsRemark(shown bool) string {
+	if shown {
+		return "directions are shown from here on"
+	}
+	return "directions are hidden from here on"
+}
+
 // remarkLines writes an answer to a line that was not taken.
 func remarkLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {

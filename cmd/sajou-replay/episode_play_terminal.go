@@ -166,10 +166,7 @@ func (c *console) take(m stepped) tea.Cmd {
 
 func (c *console) turnDirections() {
 	c.directions = !c.directions
-	c.remark = []string{"  ? directions are hidden from here on"}
-	if c.directions {
-		c.remark = []string{"  ? directions are shown from here on"}
-	}
+	c.remark = remarkLines(directionsRemark(c.directions))
 }
 
 // print writes tellings above the input.
