@@ -87,6 +87,17 @@ it was interrupted, 7 when the character could not answer.`,
 // patience is how long a judge's model has for its verdicts.
 const patience = 30 * time.Second
 
+// config is how a store is opened for playing.
+func (f *playFlags) config(wait time.Duration) sajou.Config {
+	cfg := sajou.Config{LockWait: wait, Patience: patience}
+	if f.manual {
+		// A clock that stands still leaves no latency of a judge in the log either.
+		cfg.Now = func() time.Time { return time.Unix(0, 0) }
+		cfg.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	return cfg
+}
+
 // playEpisode plays an episode, or goes on with one, as one sitting.
 func (a *app) playEpisode(cmd *cobra.Command, name string, f *playFlags) (err error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
@@ -100,13 +111,7 @@ func (a *app) playEpisode(cmd *cobra.Command, name string, f *playFlags) (err er
 			return err
 		}
 	}
-	cfg := sajou.Config{LockWait: a.wait, Patience: patience}
-	if f.manual {
-		// A clock that stands still leaves no latency of a judge in the log either.
-		cfg.Now = func() time.Time { return time.Unix(0, 0) }
-		cfg.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-	}
-	engine, err := a.open(cfg)
+	engine, err := a.open(f.config(a.wait))
 	if err != nil {
 		return err
 	}

@@ -105,10 +105,11 @@ func (model) name() string { return unnamed }
 func (m model) say(ctx context.Context, p prompt) (string, error) {
 	messages := []sajou.Message{{Role: "system", Content: p.episode.Briefing() + "\n" + p.guidance.Section() +
 		"\nAnswer as the character, in a few sentences. Never speak or decide for the user.\n"}}
-	if p.episode.OpeningLine != "" && p.guidance.Turn == 1 {
+	remembered := p.messages[max(0, len(p.messages)-maxMessages):]
+	if p.episode.OpeningLine != "" && (len(remembered) == 0 || remembered[0].Turn == 1) {
 		messages = append(messages, sajou.Message{Role: "assistant", Content: p.episode.OpeningLine})
 	}
-	for _, said := range p.messages[max(0, len(p.messages)-maxMessages):] {
+	for _, said := range remembered {
 		role := "user"
 		if said.Role == "character" {
 			role = "assistant"

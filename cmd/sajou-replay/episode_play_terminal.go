@@ -65,6 +65,7 @@ type console struct {
 	directions  bool
 	color       bool
 	interrupted bool
+	leaving     bool // when the step is done
 	done        bool
 	err         error
 	failed      bool // the character did not answer; enter asks again
@@ -136,7 +137,7 @@ func (c *console) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // take takes over what a step has come to.
 func (c *console) take(m stepped) tea.Cmd {
 	shown := c.print(m.list)
-	if e, ok := errors.AsType[*exit](m.err); ok && e.code == exitCannotRun {
+	if e, ok := errors.AsType[*exit](m.err); ok && e.code == exitCannotRun && !c.leaving {
 		// A server may be back in a moment, and the turn waits.
 		c.busy, c.failed, c.remark = false, true, []string{"  ? " + oneLine(e.Error()), "  ? enter asks again, ctrl-C leaves"}
 		return shown
@@ -146,6 +147,8 @@ func (c *console) take(m stepped) tea.Cmd {
 		c.err, c.done = m.err, true
 	case m.reply.end:
 		c.err, c.done = errEnd, true
+	case c.leaving:
+		c.done = true
 	case m.more:
 		return tea.Sequence(shown, c.step(nil))
 	case m.at.over:
@@ -231,7 +234,11 @@ func (c *console) key(k tea.KeyPressMsg) tea.Cmd {
 		c.turnDirections()
 		return nil
 	case "ctrl+d":
-		if len(c.typed) == 0 && !c.busy {
+		if c.busy {
+			c.leaving = true // when that is done
+			return nil
+		}
+		if len(c.typed) == 0 {
 			c.done = true
 			return tea.Quit // as the end of the input does elsewhere
 		}
