@@ -3,24 +3,12 @@ package sajou
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
-
-// Judge says what a character's response accomplished. It is asked with
-// [director.Question.Prompt], in which all that others wrote is delimited, and
-// answers in its own words, of which only a plain YES or NO counts.
-type Judge interface {
-	// Judge returns the answer as it came, and which model gave it. It should
-	// end when ctx does; whoever asked does not wait longer.
-	Judge(ctx context.Context, q director.Question) (model, answer string, err error)
-}
 
 // Director keeps one session on the script of an episode, live. A chat service
 // calls Guide before the character speaks, Respond after it has, and Choose when
@@ -151,134 +139,6 @@ func (d *Director) Respond(ctx context.Context, r director.Response) (director.O
 	return d.judgeAll(ctx, out)
 }
 
-// judged is a judge's answer to a question.
-type judged struct {
-	question director.Question
-	verdict  director.Verdict
-}
-
-// maxHanging is how many calls of a judge may go on after they were given up,
-// before it is asked no more.
-const maxHanging = 32
-
-// judgeAll asks all questions at once and records the answers as they come.
-func (d *Director) judgeAll(ctx context.Context, out director.Outcome) (director.Outcome, error) {
-	if d.judge == nil {
-		return d.expire(ctx, "no judge")
-	}
-	cfg := &d.session.engine.cfg
-	// The judge's time ends with the engine's, not with the caller's: the turn
-	// is evaluated whoever waits for it.
-	asked, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(d.session.engine.live, cancel)()
-	tooLate := make(chan struct{})
-	defer cfg.AfterFunc(d.patience, func() { close(tooLate) })()
-	answers := make(chan judged)
-	done := make(chan struct{})
-	defer close(done)
-	open := 0
-	ask := func(q director.Question) {
-		open++
-		if !d.asked.hang() {
-			go func() {
-				select {
-				case answers <- judged{q, director.Verdict{Failure: "the judge does not return"}}:
-				case <-done:
-				}
-			}()
-			return
-		}
-		go func() {
-			v := d.ask(asked, q)
-			d.asked.unhang()
-			select {
-			case answers <- judged{q, v}:
-			case <-done:
-				d.late(q, v)
-			}
-		}()
-	}
-	for _, q := range out.Questions {
-		ask(q)
-	}
-	for open > 0 {
-		select {
-		case a := <-answers:
-			open--
-			v := a.verdict
-			v.Turn, v.Attempt, v.Subject, v.Try = a.question.Turn, a.question.Attempt, a.question.Subject, a.question.Try
-			again := false
-			err := d.decide(context.WithoutCancel(ctx), func(s *director.State) (records []director.Record, err error) {
-				var after director.Outcome
-				after, records, err = s.Judge(v)
-				if err == nil && after.Evaluated {
-					out = after
-				}
-				again = askedAgain(records)
-				return records, err
-			})
-			if err != nil {
-				return out, err
-			}
-			if again {
-				a.question.Try++
-				ask(a.question)
-			}
-		case <-tooLate:
-			cancel()
-			return d.expire(context.WithoutCancel(ctx), fmt.Sprintf("no verdict within %v", d.patience))
-		case <-d.session.engine.live.Done():
-			return out, eventlog.ErrClosed
-		}
-	}
-	return out, nil
-}
-
-// askedAgain reports whether a verdict was recorded after which the question is
-// asked once more.
-func askedAgain(records []director.Record) bool {
-	for _, r := range records {
-		if v, _ := r.Value.Get("again"); r.Word == director.VerdictRecorded {
-			again, _ := v.Bool()
-			return again
-		}
-	}
-	return false
-}
-
-// ask calls the judge, and makes a verdict of whatever it does.
-func (d *Director) ask(ctx context.Context, q director.Question) (v director.Verdict) {
-	began := d.session.engine.cfg.Now()
-	defer func() {
-		if cause := recover(); cause != nil {
-			v.Failure = fmt.Sprintf("the judge panicked: %v", cause)
-		}
-		v.Latency = max(d.session.engine.cfg.Now().Sub(began), 0).Milliseconds()
-	}()
-	model, answer, err := d.judge.Judge(ctx, q)
-	v.Model, v.Raw = model, answer
-	if err != nil {
-		v.Failure = err.Error()
-	}
-	return v
-}
-
-// late records a verdict that nobody waits for any more.
-func (d *Director) late(q director.Question, v director.Verdict) {
-	if v.Raw == "" || d.session.engine.live.Err() != nil {
-		return
-	}
-	v.Turn, v.Attempt, v.Subject, v.Try = q.Turn, q.Attempt, q.Subject, q.Try
-	err := d.decide(context.Background(), func(s *director.State) (records []director.Record, err error) {
-		_, records, err = s.Judge(v)
-		return records, err
-	})
-	if err != nil && !errors.Is(err, eventlog.ErrClosed) {
-		d.session.engine.cfg.Logger.Warn("a late verdict is lost", slog.String("session", d.session.Name()), slog.Any("err", err))
-	}
-}
-
 // expire gives up the verdicts that are awaited.
 func (d *Director) expire(ctx context.Context, reason string) (out director.Outcome, err error) {
 	err = d.decide(ctx, func(s *director.State) (records []director.Record, err error) {
@@ -326,56 +186,4 @@ func (d *Director) Events(ctx context.Context, from eventlog.Seq) iter.Seq2[Beat
 			}
 		}
 	}
-}
-
-// asking is who asks a judge just now.
-type asking struct {
-	mu      sync.Mutex
-	calls   int           // of Respond; guarded by mu
-	idle    chan struct{} // closed when there are none; guarded by mu
-	hanging int           // calls of a judge; guarded by mu
-}
-
-// begin notes that somebody asks, until end.
-func (a *asking) begin() (end func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.calls == 0 {
-		a.idle = make(chan struct{})
-	}
-	a.calls++
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.calls--; a.calls == 0 {
-			close(a.idle)
-		}
-	}
-}
-
-// over returns what is closed when nobody asks any more; nil if nobody does.
-func (a *asking) over() <-chan struct{} {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.calls == 0 {
-		return nil
-	}
-	return a.idle
-}
-
-// hang notes a call of a judge, unless too many of them have not returned.
-func (a *asking) hang() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.hanging >= maxHanging {
-		return false
-	}
-	a.hanging++
-	return true
-}
-
-func (a *asking) unhang() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.hanging--
 }

@@ -241,6 +241,60 @@ func TestJudgeMisbehaves(t *testing.T) {
 	}
 }
 
+// Verdicts stand in the log in the order of their questions, whichever came
+// first; those that came in time count, also behind one that did not.
+func TestVerdictsHaveAnOrder(t *testing.T) {
+	const both = `{"id": "tea", "policy": {"judge_retries": 0},
+		"beats": [{"id": "warm", "character_instruction": "x", "target_turn": 1, "detection_type": "semantic", "detection_criteria": "warmth"}],
+		"user_objective": "Be polite.", "success_condition": "semantic:the user is polite"}`
+	for _, stuck := range []string{"", "warm", "polite"} {
+		synctest.Test(t, func(t *testing.T) {
+			th := &stopped{now: storyBegin}
+			second := make(chan struct{})
+			ses, _ := stageTea(t, th, nil)
+			d := ses.Director().With(judgeFunc(func(ctx context.Context, q director.Question) (string, error) {
+				if stuck != "" && strings.Contains(q.Prompt, stuck) {
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+				if strings.Contains(q.Prompt, "polite") {
+					close(second)
+				} else if stuck == "" {
+					<-second // the first question is answered after the second
+				}
+				return "YES", nil
+			}))
+			if _, err := ses.Director().Respond(t.Context(), director.Response{Turn: 1, Text: "Hm."}); err != nil { // nobody judges it
+				t.Fatal(err)
+			}
+			if err := d.Start(t.Context(), episode(t, both), director.Opening{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Guide(t.Context(), director.Input{Turn: 1}); err != nil {
+				t.Fatal(err)
+			}
+			var out director.Outcome
+			var err error
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				out, err = d.Respond(t.Context(), director.Response{Turn: 1, Text: "Come in, please."})
+			}()
+			synctest.Wait()
+			th.pass(time.Second)
+			<-done
+			if err != nil || !out.Evaluated || (len(out.Landed) > 0) != (stuck != "warm") || (len(out.Completed) > 0) != (stuck != "polite") {
+				t.Errorf("%q does not answer: %+v, %v", stuck, out, err)
+			}
+			verdicts := events(t, ses, director.VerdictRecorded)
+			verdicts = verdicts[len(verdicts)-2:]
+			if stuck == "" && !strings.Contains(verdicts[0], `beat="warm"`) {
+				t.Errorf("verdicts %q", verdicts)
+			}
+		})
+	}
+}
+
 // A verdict that comes when it was given up is recorded and changes nothing;
 // the next turn waits for verdicts, and no longer than that.
 func TestLateVerdict(t *testing.T) {
