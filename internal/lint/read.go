@@ -23,15 +23,16 @@ type Declared struct {
 // choreography, a sequence, an easing, a binding or a scene. They may refer to
 // each other and to what the catalog has in force, and come in an order in which
 // they can come into force: scenes first, and the others as
-// [choreography.ParseWith] has them. File only names the text in diagnostics.
-// What Sajou's scene-builder exports, as a text or as an archive, is read too.
+// [choreography.ParseWith] has them. File names the text in diagnostics. What
+// Sajou's scene-builder exports, as a text or as an archive, is read too; a file
+// whose name ends with .zip has to be an archive.
 //
 // Next is the catalog with all of them. If any diagnostic is an error, nothing
 // is returned, and the catalog as it was.
 func Read(c *choreography.Catalog, file string, text []byte) (declared []Declared, next *choreography.Catalog, diagnostics choreography.Diagnostics) {
 	value, err := signal.ParseValue(text)
 	switch {
-	case isZip(text):
+	case isZip(file, text):
 		declared, diagnostics = readZip(file, text)
 	case err == nil && value.Kind() == signal.KindArray:
 		declared, diagnostics = readList(c, file, text, value)
