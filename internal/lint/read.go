@@ -34,6 +34,8 @@ func Read(c *choreography.Catalog, file string, text []byte) (declared []Declare
 	switch {
 	case isZip(file, text):
 		declared, diagnostics = readZip(file, text)
+	case isSimulation(value), isRecording(text, value):
+		diagnostics = choreography.Diagnostics{{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: otherKind(value)}}
 	case err == nil && value.Kind() == signal.KindArray:
 		declared, diagnostics = readList(c, file, text, value)
 	case err == nil && scene.IsScene(value):
@@ -69,6 +71,35 @@ func isScenario(v signal.Value) bool {
 	_, definitions := v.Get("definitions")
 	_, script := v.Get("script")
 	return definitions && script
+}
+
+// isSimulation reports whether v is what sajou-replay sim plays.
+func isSimulation(v signal.Value) bool {
+	word, _ := v.Get("sajou")
+	text, _ := word.Text()
+	return text == "simulation"
+}
+
+// isRecording reports whether a text is a recording of signals, one a line:
+// value is what it is when it is one line.
+func isRecording(text []byte, value signal.Value) bool {
+	if value == nil {
+		line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+		var err error
+		if value, err = signal.ParseValue(line); err != nil {
+			return false
+		}
+	}
+	_, typed := value.Get("type")
+	_, payload := value.Get("payload")
+	return typed && payload
+}
+
+func otherKind(v signal.Value) string {
+	if isSimulation(v) {
+		return "this is a scenario of agents, which is for sajou-replay sim"
+	}
+	return "this is a recording, which is for sajou-replay import"
 }
 
 // readList reads an array. Scenes have a reader of their own; the other one

@@ -19,7 +19,9 @@ const (
 )
 
 // isZip reports whether a file is an archive, or is called like one.
-func isZip(file string, text []byte) bool { return beginsZip(text) || strings.EqualFold(path.Ext(file), ".zip") }
+func isZip(file string, text []byte) bool {
+	return beginsZip(text) || strings.EqualFold(path.Ext(file), ".zip")
+}
 
 // beginsZip reports whether a text begins with a file of an archive, or with
 // the end of one that has no files.
