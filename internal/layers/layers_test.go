@@ -67,7 +67,7 @@ var layers = []layer{
 	{"adapter/prometheus", effects, []string{"agents", "."}},
 	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
-	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
+	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director", "internal/jsonplace"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "internal/spelling", "stage/scene"}},
 	{"internal/simulate", timeless, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", ".", "internal/jsonplace", "internal/spelling",
