@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,9 @@ import (
 // one, so is every argument once --session is given, and so is what begins like an
 // address and is none, which is then an error and not a session that nobody has.
 func (a *app) splitArgs(args []string) (session string, rest []string, err error) {
+	if slices.Contains(args, "") {
+		return "", nil, errEmptyArgument
+	}
 	if len(args) == 0 || a.session != "" {
 		return "", args, nil
 	}
@@ -28,7 +33,17 @@ func (a *app) splitArgs(args []string) (session string, rest []string, err error
 	return args[0], args[1:], nil
 }
 
+// errEmptyArgument is said where a shell's variable is likely to be unset, which
+// must not mean the latest session or the last entry.
+var errEmptyArgument = misuse("an argument is empty; is a variable of the shell unset?")
+
+// numbered is what begins with the number of an entry and goes on like an address.
+var numbered = regexp.MustCompile(`^[0-9]+(\+.*)?$`)
+
 func likeAddress(s string) bool {
+	if numbered.MatchString(s) {
+		return true
+	}
 	for _, prefix := range []string{"#", "@", "t:", "perf:", "beat:", "end+", "end-"} {
 		if strings.HasPrefix(s, prefix) {
 			return true
@@ -42,6 +57,9 @@ func (a *app) sessionArg(args []string) (string, error) {
 	if len(args) == 0 {
 		return "", nil
 	}
+	if args[0] == "" {
+		return "", errEmptyArgument
+	}
 	if a.session != "" && a.session != args[0] {
 		return "", misuse("two sessions are named, %q and --session %q", args[0], a.session)
 	}
@@ -50,11 +68,20 @@ func (a *app) sessionArg(args []string) (string, error) {
 
 // resolve returns the moment of an address in the session.
 func (t *target) resolve(ctx context.Context, address string) (replay.Moment, error) {
-	parsed, err := replay.ParseAddress(address)
+	parsed, err := parseAddress(address)
 	if err != nil {
 		return replay.Moment{}, err
 	}
 	return t.travel.Resolve(ctx, parsed)
+}
+
+// parseAddress reads the address of one moment.
+func parseAddress(address string) (replay.Address, error) {
+	parsed, err := replay.ParseAddress(address)
+	if err != nil && strings.Contains(address, "..") {
+		return parsed, misuse("%q is a range, and one moment is wanted here", address)
+	}
+	return parsed, err
 }
 
 // resolveSeq returns the Seq of an address that stands for an entry.

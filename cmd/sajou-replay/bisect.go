@@ -94,7 +94,7 @@ not run or a picture not be drawn.`,
 				}
 			}
 			for _, address := range []string{good, bad} {
-				if _, err := replay.ParseAddress(address); err != nil {
+				if _, err := parseAddress(address); err != nil {
 					return err
 				}
 			}

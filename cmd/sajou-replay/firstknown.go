@@ -51,7 +51,7 @@ on its way when the log ended is told of, and is not known.`,
 			}
 			defer t.Close()
 			defer done()
-			return a.sightings(cmd.Context(), r, sightingQuery{args[0], path, value, all}, done)
+			return a.sightings(cmd.Context(), r, sightingQuery{args[0], args[1], path, value, all}, done)
 		},
 	}
 	cmd.Flags().StringVar(&is, "is", "", "a JSON value that it must be")
@@ -61,10 +61,11 @@ on its way when the log ended is told of, and is not known.`,
 
 // sightingQuery is what first-known is asked.
 type sightingQuery struct {
-	agent string
-	path  agents.Pointer
-	is    signal.Value
-	all   bool
+	agent   string
+	written string // the path as it was given
+	path    agents.Pointer
+	is      signal.Value
+	all     bool
 }
 
 func (a *app) sightings(ctx context.Context, r *sajou.Replay, q sightingQuery, done func()) error {
@@ -104,6 +105,7 @@ func (a *app) sightings(ctx context.Context, r *sajou.Replay, q sightingQuery, d
 		if q.is != nil {
 			is = " to be " + string(canonicalJSON(q.is))
 		}
+		a.remarkPath(q.written)
 		text := fmt.Sprintf("%s never knew %v%s", q.agent, q.path, is)
 		err = o.one(printable(text), sightingView{Agent: q.agent, Path: q.path.String()})
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -75,10 +76,12 @@ func (a *app) importFiles(ctx context.Context, files, defines []string, lenient,
 		if file == "-" {
 			continue
 		}
-		if info, err := os.Stat(file); err != nil {
-			return err
-		} else if info.IsDir() {
-			return fail(exitNo, "%s is a directory; name JSONL files", file)
+		// Not opened yet: what writes into a pipe would see it close again.
+		switch info, err := os.Stat(file); {
+		case err != nil:
+			return unreadable(file, err)
+		case info.IsDir():
+			return misuse("%s is a directory; name JSONL files", file)
 		}
 	}
 	name := a.session
@@ -173,10 +176,57 @@ func (a *app) reportImport(ctx context.Context, name string, r *recorder, stoppe
 		return nil
 	case ctx.Err() != nil:
 		return fail(exitInterrupted, "interrupted; what was imported before is whole")
-	case errors.Is(stopped, eventlog.ErrReadOnly), r.first == 0:
+	case errors.Is(stopped, eventlog.ErrReadOnly):
 		return stopped
+	case r.first == 0:
+		return fmt.Errorf("%w%s", stopped, importHint(stopped, r.lenient))
 	}
 	return &exit{exitLoss, stopped}
+}
+
+// importHint says what to do about a file of which nothing could be recorded;
+// "" if nothing is known.
+func importHint(stopped error, lenient bool) string {
+	wrong, ok := errors.AsType[*lineError](stopped)
+	if !ok || wrong.line != 1 {
+		return ""
+	}
+	if wrong.file != "stdin" {
+		head := beginningOf(wrong.file)
+		if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+			return "; the file is UTF-16, and UTF-8 is wanted"
+		}
+		if hint := misplaced("import", wrong.file, head); hint != "" {
+			return hint
+		}
+	}
+	field, _ := errors.AsType[*signal.FieldError](stopped)
+	switch {
+	case errors.Is(stopped, signal.ErrSyntax), field != nil && field.Path == "":
+		return "; import reads JSONL: one whole JSON object a line"
+	case errors.Is(stopped, signal.ErrSchema) && !lenient:
+		return "; --lenient records and flags what breaks the schema"
+	}
+	return ""
+}
+
+// beginningOf returns what a file begins with, as far as it says what it is.
+func beginningOf(file string) []byte {
+	const enough = 1 << 20
+	f, err := openInput(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // what came through a pipe is gone
+	}
+	head, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
+		return nil
+	}
+	return head
 }
 
 // recorder records lines in batches.
@@ -247,7 +297,7 @@ func (r *recorder) readAll(ctx context.Context, files []string, stdin io.Reader)
 func (r *recorder) read(ctx context.Context, file string, stdin io.Reader) error {
 	in, name := io.Reader(newInterruptible(ctx, stdin)), "stdin"
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := openInput(file)
 		if err != nil {
 			return err
 		}

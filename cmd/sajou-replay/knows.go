@@ -43,7 +43,7 @@ had the agent.`,
 					return asked(err)
 				}
 			}
-			if _, err := replay.ParseAddress(at); err != nil {
+			if _, err := parseAddress(at); err != nil {
 				return err
 			}
 			t, r, done, err := a.question(args[1:])
@@ -62,6 +62,9 @@ had the agent.`,
 				return asked(err)
 			}
 			if pointer != nil {
+				if _, ok := pointer.In(k.View.Value()); !ok {
+					a.remarkPath(path)
+				}
 				return a.showKnown(k, m, pointer, pending)
 			}
 			return a.showKnowledge(k, m, pending)

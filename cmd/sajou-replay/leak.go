@@ -142,6 +142,9 @@ func (a *app) leak(ctx context.Context, r *sajou.Replay, agent string, q agents.
 			text += "first  " + leakText(*first) + "\n"
 		}
 	}
+	if first == nil {
+		a.remarkPath(q.Entity)
+	}
 	text = printableLines(text)
 	if first != nil && !all && first.Operation >= 0 {
 		text += deltaText(indentDelta, agents.Delta{Patches: first.Delivery.Delta.Patches[first.Operation : first.Operation+1]})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -50,7 +48,7 @@ when there is an error, or with --strict a warning.`,
 			if list {
 				return a.lintRules()
 			}
-			return a.lint(args, strict)
+			return a.lint(cmd.Context(), args, strict)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "warnings too make the exit code 1")
@@ -76,21 +74,14 @@ func (a *app) lintRules() error {
 	return o.end()
 }
 
-func (a *app) lint(names []string, strict bool) error {
+func (a *app) lint(ctx context.Context, names []string, strict bool) error {
 	var files []lint.File
 	for _, name := range names {
-		file := lint.File{Name: name}
-		var err error
-		if name == "-" {
-			file.Name = "stdin"
-			file.Text, err = allOf(a.stdin, file.Name, maxDefinitions)
-		} else {
-			file.Text, err = readBounded(name, maxDefinitions)
-		}
+		shown, text, err := a.input(ctx, name, maxDefinitions)
 		if err != nil {
 			return err
 		}
-		files = append(files, file)
+		files = append(files, lint.File{Name: shown, Text: text})
 	}
 	found := lint.Check(files...)
 	o := a.output()
@@ -198,24 +189,4 @@ func declarationsText(all []choreography.Declaration) string {
 		return strings.Join(parts[:n], ", ") + " and " + parts[n]
 	}
 	return strings.Join(parts, "")
-}
-
-func readBounded(file string, limit int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return allOf(f, file, limit)
-}
-
-func allOf(r io.Reader, name string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d MiB", name, limit>>20)
-	}
-	return data, nil
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/internal/jsonplace"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -52,7 +53,7 @@ The exit code is 0 when nothing differs and 1 when something does.`,
 				return misuse("%q is no range; usage: %s", rest[1], cmd.UseLine())
 			}
 			trial := sajou.PolicyTrial{Agents: ids}
-			if trial.Policy, err = a.readPolicy(policy); err != nil {
+			if trial.Policy, err = a.readPolicy(cmd.Context(), policy); err != nil {
 				return err
 			}
 			t, r, done, err := a.question(nonEmpty(session))
@@ -108,25 +109,20 @@ func nonEmpty(s string) []string {
 }
 
 // readPolicy reads a policy's JSON.
-func (a *app) readPolicy(name string) (signal.Value, error) {
+func (a *app) readPolicy(ctx context.Context, name string) (signal.Value, error) {
 	const most = 1 << 20
-	r := a.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, misuse("--policy: %w", err)
-		}
-		defer f.Close()
-		r = f
+	name, text, err := a.input(ctx, name, most)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
 		return nil, misuse("--policy: %w", err)
 	}
-	if len(data) > most {
-		return nil, misuse("--policy %s: more than %d bytes", name, most)
+	v, err := signal.ParseValue(text)
+	if syntax, ok := errors.AsType[*signal.SyntaxError](err); ok {
+		line, column := jsonplace.LineColumn(text, syntax.Offset)
+		return nil, misuse("--policy: %s:%d:%d: %s", name, line, column, syntax.Reason)
 	}
-	v, err := signal.ParseValue(data)
 	if err != nil {
 		return nil, misuse("--policy %s: %w", name, err)
 	}

@@ -35,11 +35,20 @@ func (a *app) question(args []string) (t *target, r *sajou.Replay, done func(), 
 	return t, r, m.clear, nil
 }
 
+// remarkPath says how a path was read that led to nothing, where it is likely to
+// have been meant otherwise: without a slash in front it is an entity's id.
+func (a *app) remarkPath(written string) {
+	if strings.Contains(written, "/") && !strings.HasPrefix(written, "/") {
+		fmt.Fprintf(a.stderr, "sajou-replay: %s was looked for as the id of an entity; as a path it is %s\n",
+			printable(written), printable("/visible_entities/"+written))
+	}
+}
+
 // asked says of an error which exit code it means.
 func asked(err error) error {
 	switch {
 	case errors.Is(err, agents.ErrPointer), errors.Is(err, agents.ErrPolicy):
-		return misuse("%s", trimAgents(err))
+		return misuse("%s", strings.TrimPrefix(trimAgents(err), "no JSON pointer: "))
 	case errors.Is(err, agents.UnknownAgent):
 		return fail(exitNotFound, "%w", err)
 	}

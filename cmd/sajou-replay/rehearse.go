@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -34,8 +35,8 @@ func (a *app) rehearseCommand() *cobra.Command {
 		Use:   "rehearse FILE...",
 		Short: "Run scenario files without a store",
 		Long: `Rehearse runs scenarios and writes the commands they give: no store is opened
-and nothing is recorded. A scenario is a JSON object, and a file holds one or
-an array of them:
+and nothing is recorded. A scenario is a JSON object, and a file, or stdin where
+it is -, holds one or an array of them:
 
   { "id": "hello", "name": "A greeting",
     "definitions": [ choreography... ],
@@ -65,6 +66,8 @@ the stage it is played on, else there is the default one.`,
 			switch {
 			case r.scene != "" && r.render == "":
 				return misuse("--scene is what --render draws, which is missing")
+			case r.watch && slices.Contains(args, "-"):
+				return misuse("--watch looks at files again, and stdin is read once")
 			case r.watch && a.format == "json":
 				return misuse("one JSON array is whole only at its end, and --watch has none; use -o jsonl")
 			}
@@ -139,9 +142,19 @@ func (a *app) rehearse(ctx context.Context, files []string, r *rehearsal) error 
 	var all []*conformance.Scenario
 	var names []string // of the file of each
 	for _, file := range files {
-		scenarios, err := conformance.Load(file)
+		file, text, err := a.input(ctx, file, maxDefinitions)
 		if err != nil {
 			return err
+		}
+		scenarios, diagnostics := conformance.Read(file, text)
+		for _, d := range diagnostics {
+			fmt.Fprintln(a.stderr, printable(d.String()))
+		}
+		if len(diagnostics) > 0 {
+			return fail(exitNo, "%s has %s; nothing was rehearsed%s", file, plural(len(diagnostics), "error", "errors"), misplaced("rehearse", file, text))
+		}
+		for _, d := range conformance.Remarks(file, text) {
+			fmt.Fprintln(a.stderr, printable(d.String()))
 		}
 		for _, s := range scenarios {
 			all, names = append(all, s), append(names, file)

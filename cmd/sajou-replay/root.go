@@ -7,13 +7,16 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
@@ -52,6 +55,56 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return e
 	}
 	return misuse("%w; see sajou-replay help", err)
+}
+
+// rootArgs are the arguments of the program itself: none, so that the first one
+// that is there is a command that is not.
+func rootArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return noCommand(cmd, args[0])
+}
+
+// noCommand says that a command has no such command, and which may be meant.
+func noCommand(of *cobra.Command, name string) error {
+	var names []string
+	for _, c := range of.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
+	}
+	hint := "see " + of.CommandPath() + " --help"
+	if meant, ok := spelling.Nearest(name, names); ok {
+		hint = fmt.Sprintf("did you mean %q?", of.CommandPath()+" "+meant)
+	}
+	return misuse("there is no command %q; %s", of.CommandPath()+" "+name, hint)
+}
+
+// flagError says what is wrong with the flags of a command, and what may be
+// meant.
+func flagError(cmd *cobra.Command, err error) error {
+	message := err.Error()
+	if at := strings.LastIndex(message, " in -"); at >= 0 && strings.HasPrefix(message, "unknown shorthand flag") {
+		if number := message[at+len(" in "):]; len(number) > 1 && number[1] >= '0' && number[1] <= '9' {
+			return misuse("%s is neither a flag nor an address; from the end one counts like this: end%s", number, number)
+		}
+	}
+	hint := "see " + cmd.CommandPath() + " --help"
+	if name, unknown := strings.CutPrefix(message, "unknown flag: --"); unknown {
+		var names []string
+		collect := func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		}
+		cmd.LocalFlags().VisitAll(collect)
+		cmd.InheritedFlags().VisitAll(collect)
+		if meant, ok := spelling.Nearest(name, names); ok {
+			hint = "did you mean --" + meant + "?"
+		}
+	}
+	return misuse("%w; %s", err, hint)
 }
 
 // pointToVerify says of an error about damaged bytes where to look next.
@@ -105,8 +158,11 @@ Ranges a..b include both ends; a.. and ..b are open.`,
   sajou-replay bisect --where 'state.performances.size() > 3'`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          rootArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if a.session == "" && cmd.Flags().Changed("session") {
+				return misuse("--session is empty; is a variable of the shell unset?")
+			}
 			if a.format != "text" && a.format != "json" && a.format != "jsonl" {
 				return misuse("-o %q: the formats are text, json and jsonl", a.format)
 			}
@@ -130,9 +186,7 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return misuse("%w; see sajou-replay %s --help", err, strings.TrimPrefix(cmd.CommandPath(), "sajou-replay "))
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		a.demoCommand(), a.importCommand(), a.exportCommand(),
 		a.lsCommand(), a.infoCommand(), a.catCommand(), a.tailCommand(), a.showCommand(),
@@ -145,8 +199,12 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
-		if cmd.Name() == "help" {
+		switch cmd.Name() {
+		case "help":
 			helpOf(cmd)
+		case "completion":
+			cmd.Args = groupArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
 	return root
@@ -158,6 +216,9 @@ func helpOf(help *cobra.Command) {
 	help.Run = nil
 	help.RunE = func(cmd *cobra.Command, args []string) error {
 		if found, rest, err := cmd.Root().Find(args); err != nil || found == nil || len(rest) > 0 {
+			if found != nil && len(rest) > 0 {
+				return noCommand(found, rest[0])
+			}
 			return misuse("there is no command %q; see sajou-replay help", strings.Join(args, " "))
 		}
 		run(cmd, args)
@@ -170,7 +231,7 @@ func groupArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return misuse("there is no command %q; see %s --help", cmd.CommandPath()+" "+args[0], cmd.CommandPath())
+	return noCommand(cmd, args[0])
 }
 
 // openReading opens the store without changing it.
@@ -203,8 +264,14 @@ func (a *app) open(cfg sajou.Config) (*sajou.Engine, error) {
 		return nil, fail(exitNotFound, "there is no store in %s; name one with -C, or begin one with: sajou-replay import FILE", a.store)
 	case errors.Is(err, eventlog.ErrLocked):
 		return nil, fail(exitLocked, "the store in %s is in use by another process; end that one, or wait for it with --wait 1m", a.store)
-	case errors.Is(err, os.ErrPermission):
-		return nil, fail(exitLocked, "the store in %s cannot be opened: %v", a.store, err)
+	case errors.Is(err, eventlog.ErrVersion):
+		return nil, fail(exitNo, "the store in %s cannot be read by this version of the program: %w", a.store, err)
+	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
+		hint := ""
+		if cfg.ReadOnly {
+			hint = "; also for reading it is locked by a file in it: copy it to where you may write"
+		}
+		return nil, fail(exitLocked, "the store in %s cannot be opened: %w%s", a.store, err, hint)
 	}
 	return engine, err
 }

@@ -8,7 +8,6 @@ import (
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/replay"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -34,7 +33,7 @@ says stands above it.`,
 			if len(rest) > 1 {
 				return misuse("too many arguments; usage: %s", cmd.UseLine())
 			}
-			address, err := replay.ParseAddress(rest[0])
+			address, err := parseAddress(rest[0])
 			if err != nil {
 				return err
 			}

@@ -117,25 +117,18 @@ func (a *app) simulate(ctx context.Context, files []string, f *simulation) error
 }
 
 func (a *app) simulateFile(ctx context.Context, o *output, name string, f *simulation) (same bool, err error) {
-	var text []byte
-	switch {
-	case f.example:
-		text = simulate.Example()
-	case name == "-":
-		name = "stdin"
-		text, err = allOf(a.stdin, name, simulate.MaxText)
-	default:
-		text, err = readBounded(name, simulate.MaxText)
-	}
-	if err != nil {
-		return false, err
+	text := simulate.Example()
+	if !f.example {
+		if name, text, err = a.input(ctx, name, simulate.MaxText); err != nil {
+			return false, err
+		}
 	}
 	s, diagnostics := simulate.Parse(name, text)
 	for _, d := range diagnostics {
 		fmt.Fprintln(a.stderr, printable(d.String()))
 	}
 	if s == nil {
-		return false, fail(exitNo, "%s has %s; nothing was played", name, plural(len(diagnostics), "error", "errors"))
+		return false, fail(exitNo, "%s has %s; nothing was played%s", name, plural(len(diagnostics), "error", "errors"), misplaced("sim", name, text))
 	}
 	session := a.session
 	if session == "" {

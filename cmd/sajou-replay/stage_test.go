@@ -240,7 +240,7 @@ func TestRehearseWatch(t *testing.T) {
 	expect(said, "watching")
 	write(`{`)
 	ticks <- time.Time{}
-	expect(said, "not a scenario")
+	expect(said, "nothing was rehearsed")
 	expect(said, "watching")
 	write(`{"id":"a","name":"A third one","definitions":[],"script":[{"advance":5}]}`)
 	ticks <- time.Time{}

@@ -124,7 +124,7 @@ func (a *app) targetAndRest(args []string) (*target, []string, error) {
 	}
 	if len(rest) > 0 {
 		// What is no address at all is told before the store is opened.
-		if _, err := replay.ParseAddress(rest[0]); err != nil {
+		if _, err := parseAddress(rest[0]); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/replay"
 )
 
 func (a *app) whyCancelledCommand() *cobra.Command {
@@ -35,7 +34,8 @@ there was none for that request.`,
 			}
 			defer t.Close()
 			if len(report.Generations) == 0 {
-				return fail(exitNotFound, "%s had no generation for %s under way; see: sajou-replay why-rejected", args[0], args[1])
+				return fail(exitNotFound, "%s had no generation for %s under way; what became of that request, tells: sajou-replay why-rejected %s %s -s %s",
+					args[0], args[1], shellWord(args[0]), shellWord(args[1]), shellWord(t.name))
 			}
 			v := requestView{Agent: report.AgentID, ReqID: report.ReqID, Dropped: report.Dropped, Answer: viewRuling(report.Ruling)}
 			text, cancelled := "", false
@@ -249,7 +249,7 @@ when nothing is recorded.`,
   sajou-replay why-rejected scout req-8 release-42 --at 812+50ms`,
 		Args: between(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := replay.ParseAddress(at); err != nil {
+			if _, err := parseAddress(at); err != nil {
 				return err
 			}
 			r, t, report, err := a.request(cmd, args)

@@ -16,7 +16,6 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,8 +30,8 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// ErrScenario is wrapped by the errors of [Load] and [Parse] about a file that
-// could be read but is no scenario.
+// ErrScenario is wrapped by the errors of [Load] and [Parse] about a file
+// that could be read but is no scenario.
 var ErrScenario = errors.New("not a scenario")
 
 // Scenario is one story and what should come of it.
@@ -59,105 +58,22 @@ func (s *Scenario) Tagged(tag string) bool { return slices.Contains(s.Tags, tag)
 
 // Load reads the scenarios of one file.
 func Load(file string) ([]*Scenario, error) {
-	data, err := os.ReadFile(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	scenarios, err := Parse(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	return read(file, text)
+}
+
+// Parse reads the scenarios of a text, as [Read] does.
+func Parse(text []byte) ([]*Scenario, error) { return read("scenario", text) }
+
+func read(file string, text []byte) ([]*Scenario, error) {
+	scenarios, diagnostics := Read(file, text)
+	if len(diagnostics) > 0 {
+		return nil, fmt.Errorf("%w: %w", ErrScenario, diagnostics)
 	}
 	return scenarios, nil
-}
-
-// Parse reads a text that holds one scenario or an array of them.
-func Parse(data []byte) ([]*Scenario, error) {
-	raws, err := oneOrMany(data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrScenario, err)
-	}
-	scenarios := make([]*Scenario, 0, len(raws))
-	for i, raw := range raws {
-		s, err := parseOne(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%w: number %d: %w", ErrScenario, i+1, err)
-		}
-		scenarios = append(scenarios, s)
-	}
-	return scenarios, nil
-}
-
-// oneOrMany splits an array into the texts of its elements and takes anything
-// else as the only one. Texts are kept as they are, so that 5.0 stays 5.0.
-func oneOrMany(data []byte) ([]json.RawMessage, error) {
-	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' {
-		return []json.RawMessage{data}, nil
-	}
-	var raws []json.RawMessage
-	err := json.Unmarshal(data, &raws)
-	return raws, err
-}
-
-func parseOne(raw json.RawMessage) (*Scenario, error) {
-	var j struct {
-		ID          string            `json:"id"`
-		Name        string            `json:"name"`
-		Tags        []string          `json:"tags"`
-		Notes       string            `json:"notes"`
-		Definitions []json.RawMessage `json:"definitions"`
-		Script      []struct {
-			Signal  json.RawMessage `json:"signal"`
-			Advance *float64        `json:"advance"`
-		} `json:"script"`
-		Expected *[]choreography.Command `json:"expected"`
-	}
-	if err := json.Unmarshal(raw, &j); err != nil {
-		return nil, err
-	}
-	if j.Script == nil {
-		return nil, errors.New("no script")
-	}
-	s := &Scenario{ID: j.ID, Name: j.Name, Tags: j.Tags, Notes: j.Notes}
-	inForce := new(choreography.Catalog)
-	for i, raw := range j.Definitions {
-		v, err := signal.ParseValue(raw)
-		if err != nil {
-			return nil, fmt.Errorf("definition %d: %w", i+1, err)
-		}
-		d, err := choreography.CompileDeclaration(choreography.WordFor(v), v)
-		if err == nil {
-			inForce, err = inForce.With(d)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("definition %d: %w", i+1, err)
-		}
-		s.Definitions = append(s.Definitions, d)
-	}
-	for i, step := range j.Script {
-		switch {
-		case step.Signal != nil && step.Advance == nil:
-			sig, err := signal.ParseLenient(step.Signal)
-			if err != nil {
-				return nil, fmt.Errorf("script step %d: %w", i+1, err)
-			}
-			s.Script = append(s.Script, Step{Signal: sig})
-		case step.Advance != nil && step.Signal == nil && *step.Advance >= 0:
-			s.Script = append(s.Script, Step{Advance: duration(*step.Advance)})
-		default:
-			return nil, fmt.Errorf("script step %d: want a signal or an advance of at least 0", i+1)
-		}
-	}
-	if j.Expected != nil {
-		s.Expected, s.Judged = *j.Expected, true
-	}
-	return s, nil
-}
-
-func duration(ms float64) time.Duration {
-	if ns := math.Round(float64(ms * 1e6)); ns < math.MaxInt64 {
-		return time.Duration(ns)
-	}
-	return math.MaxInt64
 }
 
 // Run plays a scenario and returns its commands, performances renamed p1, p2, …

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,13 +73,68 @@ func TestCompareInterleaving(t *testing.T) {
 // an empty scenario that passes.
 func TestParseRefuses(t *testing.T) {
 	for _, text := range []string{
-		``, `[`, `{}`, `7`, `{"script":[{}]}`, `{"script":[{"advance":-1}]}`, `{"script":[{"signal":7}]}`,
+		``, `[`, `[]`, `{}`, `7`, `{"script":null}`, `{"script":7}`, `{"script":[],"definitions":{}}`, `{"script":[],"expected":[7]}`, `{"script":[{}]}`, `{"script":[{"advance":-1}]}`, `{"script":[{"signal":7}]}`,
 		`{"script":[],"definitions":[7]}`, `{"script":[{"advance":1,"signal":{}}]}`,
 	} {
 		if s, err := conformance.Parse([]byte(text)); !errors.Is(err, conformance.ErrScenario) {
 			t.Errorf("Parse(%q) = %v, %v, want ErrScenario", text, s, err)
 		}
 	}
+}
+
+// TestReadPlaces shows that what is wrong has its line and column, in a
+// definition too.
+func TestReadPlaces(t *testing.T) {
+	const text = `[
+  { "id": "a", "script": [] },
+  { "id": 7, "script": [ {"advance": "soon"}, {"advance": 1, "signal": {}},
+      {"signal": "none"} ],
+    "definitions": [ { "on": "x", "steps": [] }, { "on": "y",
+        "steps": [ { "action": "include", "sequence": "z" } ] } ],
+    "expected": [ {"kind": 3} ] },
+  { "scrpt": [] }
+]`
+	scenarios, diagnostics := conformance.Read("f", []byte(text))
+	var got []string
+	for _, d := range diagnostics {
+		got = append(got, fmt.Sprintf("%d:%d %s %s", d.Line, d.Column, d.Pointer, d.Message))
+	}
+	want := []string{
+		"3:11 /1/id id is a text",
+		"3:38 /1/script/0/advance advance is a number of milliseconds, at least 0",
+		`3:47 /1/script/1 a step of the script is {"signal": envelope} or {"advance": ms}`,
+		"4:18 /1/script/2/signal this is no signal: signal: must be an object, not a string",
+		`6:55 /1/definitions/1/steps/0/sequence there is no sequence "z"`,
+		"7:19 /1/expected/0 this is no command: ",
+		`8:3 /2 "script" is missing: the signals that come, and the time that passes`,
+	}
+	if scenarios != nil || len(got) != len(want) {
+		t.Fatalf("%v, %q", scenarios, got)
+	}
+	for i := range got {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("got  %s\nwant %s", got[i], want[i])
+		}
+	}
+}
+
+// FuzzRead shows that no text does harm, and that it gives scenarios or says
+// why not.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"id":"a","script":[{"signal":{"type":"x","payload":{}}},{"advance":1e300}],"definitions":[{"on":"x","steps":[]}],"expected":[]}`))
+	f.Add([]byte(`[{"script":[],"definitions":[{"on":"y","steps":[{"action":"include","sequence":"z"}]}]}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		scenarios, diagnostics := conformance.Read("f", text)
+		if (len(scenarios) == 0) == (len(diagnostics) == 0) {
+			t.Errorf("%d scenarios and %d diagnostics", len(scenarios), len(diagnostics))
+		}
+		lines := strings.Count(string(text), "\n") + 1
+		for _, d := range diagnostics {
+			if d.Line < 1 || d.Line > lines || d.Column < 1 {
+				t.Errorf("%v, in %d lines", d, lines)
+			}
+		}
+	})
 }
 
 // TestMissingFolder shows that a set without a suite's folder, or with an empty

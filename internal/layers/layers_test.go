@@ -60,14 +60,14 @@ var layers = []layer{
 	{"projection", pure, []string{"eventlog"}},
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"signal", "choreography", "eventlog", "projection", "snapshot"}},
-	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay"}},
+	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "replay", "internal/spelling"}},
 	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
 	{".", effects, []string{"signal", "choreography", "agents", "director", "internal/redact", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"adapter/openai", effects, []string{"agents", "director", "."}},
 	{"adapter/prometheus", effects, []string{"agents", "."}},
 	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "."}},
-	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director"}},
+	{"internal/conformance", effects, []string{"signal", "choreography", "agents", "director", "internal/jsonplace"}},
 	{"internal/lint", pure, []string{"signal", "choreography", "internal/jsonplace", "internal/spelling", "stage/scene"}},
 	{"internal/simulate", timeless, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", ".", "internal/jsonplace", "internal/spelling",
@@ -78,7 +78,7 @@ var layers = []layer{
 	{"internal/arch", effects, nil},
 	{"cmd/sajou-replay", effects, []string{
 		"signal", "choreography", "agents", "eventlog", "projection", "snapshot", "replay", "replay/where", ".", "internal/conformance",
-		"stage/scene", "stage", "stage/picture", "internal/lint", "internal/simulate",
+		"stage/scene", "stage", "stage/picture", "internal/lint", "internal/simulate", "internal/jsonplace", "internal/spelling",
 		"director", "director/episodes", "internal/yaml", "internal/beatgraph", "adapter/openai",
 	}},
 }

@@ -47,6 +47,8 @@ const (
 	ruleDestroyed = "destroyed"
 	ruleStopped   = "stopped-at-once"
 	ruleSkipped   = "always-skipped"
+	ruleEachOther = "stops-each-other"
+	ruleMayStarve = "may-starve"
 	ruleStarved   = "starved"
 	ruleUnused    = "unused"
 	ruleSameID    = "same-id"
@@ -67,6 +69,8 @@ var rules = []Rule{
 	{ruleDestroyed, choreography.Warning, "a step on an entity that was just destroyed"},
 	{ruleStopped, choreography.Error, "a choreography that another stops at the instant it is made"},
 	{ruleSkipped, choreography.Error, "a choreography that another always keeps out"},
+	{ruleEachOther, choreography.Warning, "two choreographies that preempt one name, and one signal can begin both"},
+	{ruleMayStarve, choreography.Warning, "a choreography that another may keep out again and again"},
 	{ruleStarved, choreography.Warning, "a choreography that waits for what is never let go"},
 	{ruleUnused, choreography.Warning, "a sequence or an easing that nothing uses"},
 	{ruleSameID, choreography.Warning, "a declaration that takes another's place"},

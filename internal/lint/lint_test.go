@@ -344,3 +344,62 @@ func TestTwoThatInterrupt(t *testing.T) {
 		t.Errorf("found %v, want one warning", found)
 	}
 }
+
+// TestContention shows what is said of two choreographies that one signal can
+// begin and that want one name, for each pair of policies and whichever is
+// written first; and that nothing is said where they cannot meet.
+func TestContention(t *testing.T) {
+	type side struct{ policy, when string }
+	const readers, slow = `{"signal.toolName": {"contains": "read"}}`, `{"signal.input.slow": {"equals": true}}`
+	for _, tc := range []struct {
+		first, second side
+		want          string // pointer and rule
+	}{
+		{side{"preempt", readers}, side{"preempt", slow}, "/0 stops-each-other"},
+		{side{"queue", readers}, side{"preempt", slow}, "/0 may-starve"},
+		{side{"skip", readers}, side{"preempt", slow}, "/0 may-starve"},
+		{side{"preempt", readers}, side{"queue", slow}, "/1 may-starve"},
+		{side{"preempt", readers}, side{"skip", slow}, "/1 may-starve"},
+		{side{"queue", readers}, side{"skip", slow}, "/1 may-starve"},
+		{side{"skip", readers}, side{"skip", slow}, "/1 may-starve"},
+		{side{"skip", readers}, side{"queue", slow}, "/0 may-starve"},
+		{side{"queue", readers}, side{"queue", slow}, ""},
+
+		// What is sure keeps its own rule.
+		{side{"preempt", readers}, side{"preempt", `{}`}, "/0 stopped-at-once"},
+		{side{"queue", readers}, side{"preempt", `{}`}, "/0 stopped-at-once"},
+		{side{"skip", `{}`}, side{"skip", slow}, "/1 always-skipped"},
+		{side{"preempt", `{}`}, side{"preempt", slow}, "/0 stops-each-other"},
+
+		// No signal begins both.
+		{side{"preempt", readers}, side{"preempt", `{"signal.toolName": {"equals": "write"}}`}, ""},
+		{side{"skip", readers}, side{"skip", `{"signal.toolName": {"equals": "go"}}`}, ""},
+		{side{"skip", `{"signal.input.n": {"gt": 3}}`}, side{"queue", `{"signal.input.n": {"lt": 3}}`}, ""},
+		{side{"skip", `[{"signal.input.n": {"gt": 3}}, ` + slow + `]`}, side{"queue", `{"signal.input.n": {"lt": 3}}`}, "/0 may-starve"},
+	} {
+		definition := func(id string, s side) string {
+			return fmt.Sprintf(`{"id": %q, "on": "tool_call", "guard": {"entity": ["lamp", "signal.agentId"], "policy": %q}, "when": %s,
+				"steps": [{"action": "flash", "entity": "lamp", "duration": 300}]}`, id, s.policy, s.when)
+		}
+		found := lint.Check(lint.File{Name: "f", Text: []byte("[" + definition("a", tc.first) + "," + definition("b", tc.second) + "]")})
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Pointer+" "+f.Rule)
+		}
+		if strings.Join(got, ", ") != tc.want {
+			t.Errorf("%v then %v:\n%swant %q", tc.first, tc.second, list(found), tc.want)
+		}
+	}
+
+	// Another name, or another type, is another matter.
+	for _, second := range []string{
+		`{"on": "tool_call", "guard": {"entity": "signal.input.who", "policy": "preempt"}, "steps": [{"action": "flash", "entity": "lamp", "duration": 3}]}`,
+		`{"on": "tool_result", "guard": {"entity": "signal.agentId", "policy": "preempt"}, "steps": [{"action": "flash", "entity": "lamp", "duration": 3}]}`,
+	} {
+		found := lint.Check(lint.File{Name: "f", Text: []byte(`[{"on": "tool_call", "when": ` + slow + `, "guard": {"entity": "signal.agentId", "policy": "preempt"},
+			"steps": [{"action": "flash", "entity": "lamp", "duration": 300}]}, ` + second + `]`)})
+		if len(found) > 0 {
+			t.Errorf("%s\n%s", second, list(found))
+		}
+	}
+}

@@ -89,6 +89,43 @@ func (l *linter) pair(first, second *definition) {
 	case second.interrupts && first.interrupts && implies(first.when, second.when):
 		// A signal without a correlation id interrupts nothing.
 		first.lighter(ruleStopped, "each %s with a correlation id that begins this begins another after it (%s), which interrupts it at the same instant", first.on, second.where(first.place))
+	case same && meet(first, second):
+		contend(first, second, name)
+	}
+}
+
+// meet reports whether one signal may begin both. Of conditions with very many
+// alternatives that is not asked.
+func meet(first, second *definition) bool {
+	const most = 64
+	if len(first.when)*len(second.when) > most {
+		return false
+	}
+	for _, a := range first.when {
+		for _, b := range second.when {
+			if slices.Concat(a, b).impossible(first.on) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// contend judges two choreographies that one signal may begin and that want one
+// name, first and second in the order in which they are made, where neither
+// surely keeps the other out.
+func contend(first, second *definition, name string) {
+	switch [2]string{first.guard.policy, second.guard.policy} {
+	case [2]string{"preempt", "preempt"}:
+		first.report(ruleEachOther, "this and %s stop each other: both preempt %s, and one %s can begin both", second.where(first.place), name, first.on)
+	case [2]string{"queue", "preempt"}, [2]string{"skip", "preempt"}:
+		first.report(ruleMayStarve, "each %s that begins %s too stops this at once: that one preempts %s", first.on, second.where(first.place), name)
+	case [2]string{"preempt", "queue"}:
+		second.report(ruleMayStarve, "may wait for ever: each %s that begins %s has that one preempt %s before whoever waits", second.on, first.where(second.place), name)
+	case [2]string{"preempt", "skip"}, [2]string{"queue", "skip"}, [2]string{"skip", "skip"}:
+		second.report(ruleMayStarve, "no %s that begins %s too can begin this: that one wants %s before it", second.on, first.where(second.place), name)
+	case [2]string{"skip", "queue"}:
+		first.report(ruleMayStarve, "no %s can begin this while %s waits for %s, and each that comes then may have one more wait", first.on, second.where(first.place), name)
 	}
 }
 

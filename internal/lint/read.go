@@ -23,16 +23,19 @@ type Declared struct {
 // choreography, a sequence, an easing, a binding or a scene. They may refer to
 // each other and to what the catalog has in force, and come in an order in which
 // they can come into force: scenes first, and the others as
-// [choreography.ParseWith] has them. File only names the text in diagnostics.
-// What Sajou's scene-builder exports, as a text or as an archive, is read too.
+// [choreography.ParseWith] has them. File names the text in diagnostics. What
+// Sajou's scene-builder exports, as a text or as an archive, is read too; a file
+// whose name ends with .zip has to be an archive.
 //
 // Next is the catalog with all of them. If any diagnostic is an error, nothing
 // is returned, and the catalog as it was.
 func Read(c *choreography.Catalog, file string, text []byte) (declared []Declared, next *choreography.Catalog, diagnostics choreography.Diagnostics) {
 	value, err := signal.ParseValue(text)
 	switch {
-	case isZip(text):
+	case isZip(file, text):
 		declared, diagnostics = readZip(file, text)
+	case isSimulation(value), isRecording(text, value):
+		diagnostics = choreography.Diagnostics{{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: otherKind(value)}}
 	case err == nil && value.Kind() == signal.KindArray:
 		declared, diagnostics = readList(c, file, text, value)
 	case err == nil && scene.IsScene(value):
@@ -68,6 +71,35 @@ func isScenario(v signal.Value) bool {
 	_, definitions := v.Get("definitions")
 	_, script := v.Get("script")
 	return definitions && script
+}
+
+// isSimulation reports whether v is what sajou-replay sim plays.
+func isSimulation(v signal.Value) bool {
+	word, _ := v.Get("sajou")
+	text, _ := word.Text()
+	return text == "simulation"
+}
+
+// isRecording reports whether a text is a recording of signals, one a line:
+// value is what it is when it is one line.
+func isRecording(text []byte, value signal.Value) bool {
+	if value == nil {
+		line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+		var err error
+		if value, err = signal.ParseValue(line); err != nil {
+			return false
+		}
+	}
+	_, typed := value.Get("type")
+	_, payload := value.Get("payload")
+	return typed && payload
+}
+
+func otherKind(v signal.Value) string {
+	if isSimulation(v) {
+		return "this is a scenario of agents, which is for sajou-replay sim"
+	}
+	return "this is a recording, which is for sajou-replay import"
 }
 
 // readList reads an array. Scenes have a reader of their own; the other one

@@ -18,7 +18,16 @@ const (
 	maxZipJSON  = 64 << 20 // bytes of all that is read
 )
 
-func isZip(text []byte) bool { return bytes.HasPrefix(text, []byte("PK\x03\x04")) }
+// isZip reports whether a file is an archive, or is called like one.
+func isZip(file string, text []byte) bool {
+	return beginsZip(text) || strings.EqualFold(path.Ext(file), ".zip")
+}
+
+// beginsZip reports whether a text begins with a file of an archive, or with
+// the end of one that has no files.
+func beginsZip(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("PK\x03\x04")) || bytes.HasPrefix(text, []byte("PK\x05\x06"))
+}
 
 // readZip reads what a scene-builder exports: an archive with the parts of a
 // scene as JSON files, and pictures, which are left alone.
@@ -27,8 +36,13 @@ func readZip(file string, data []byte) ([]Declared, choreography.Diagnostics) {
 		return nil, choreography.Diagnostics{{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: fmt.Sprintf(format, args...)}}
 	}
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return refuse("the archive cannot be read: %v", err)
+	switch {
+	case len(data) == 0:
+		return refuse("this is no ZIP archive: it is empty")
+	case err != nil && beginsZip(data):
+		return refuse("this is no whole ZIP archive; it may have been cut off: %v", err)
+	case err != nil:
+		return refuse("this is no ZIP archive, whatever its name says; if it is JSON, call it .json")
 	}
 	if len(archive.File) > maxZipFiles {
 		return refuse("the archive has %d files, more than %d", len(archive.File), maxZipFiles)

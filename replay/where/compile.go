@@ -76,6 +76,9 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 	if issues.Err() != nil {
 		return nil, firstIssue(expr, issues, parsed, words)
 	}
+	if err := foreign(expr, checked, words); err != nil {
+		return nil, err
+	}
 	if out := checked.OutputType(); predicate && !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, bad("it is a %s, but a condition must be true or false", typeWord(out))
 	}
@@ -151,7 +154,7 @@ func firstIssue(expr string, issues *cel.Issues, parsed *cel.Ast, words *vocabul
 		out.Reason = fmt.Sprintf("there is no member %q", name)
 		if of := selectedFrom(parsed, first.ExprID); of != "" {
 			out.Column++ // past the dot
-			out.Reason = fmt.Sprintf("%s has no member %q; it has %s", of, name, words.members(of))
+			out.Reason = fmt.Sprintf("%s has no member %q%s", of, name, instead(name, words.members(of)))
 		}
 	}
 	if name, ok := quoted(first.Message, "undeclared reference to "); ok {

@@ -2,6 +2,7 @@ package where
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 
+	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
@@ -24,10 +26,11 @@ var (
 type vocabulary struct {
 	types.Provider
 	entry, state map[string]*types.FieldType
+	closed       map[string][]string // the members of projections that can have no others
 }
 
 func newVocabulary(standard types.Provider, set projection.Set) *vocabulary {
-	v := &vocabulary{Provider: standard, state: map[string]*types.FieldType{}}
+	v := &vocabulary{Provider: standard, state: map[string]*types.FieldType{}, closed: closedMembers(set)}
 	v.entry = entryMembers
 	v.state["seq"] = member(cel.IntType, (*stateVars).seq)
 	v.state["at"] = member(cel.DoubleType, (*stateVars).at)
@@ -125,12 +128,21 @@ func (v *vocabulary) NewValue(typ string, _ map[string]ref.Val) ref.Val {
 	return types.NewErr("a %s cannot be made", typ)
 }
 
-// members lists the members that a variable has.
-func (v *vocabulary) members(variable string) string {
+// members returns the members that a variable has.
+func (v *vocabulary) members(variable string) []string {
 	if variable == "entry" {
-		return strings.Join(sortedKeys(v.entry), ", ")
+		return sortedKeys(v.entry)
 	}
-	return strings.Join(sortedKeys(v.state), ", ")
+	return sortedKeys(v.state)
+}
+
+// instead says what is there in place of a name that is not: what may be meant
+// by it, or else all names.
+func instead(name string, names []string) string {
+	if meant, ok := spelling.Nearest(name, names); ok {
+		return fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return "; it has " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -18,8 +18,8 @@
 // for a signal id, type, timestamp, source, correlationId, metadata, payload,
 // problem, raw; for a define or session entry define or session; for others
 // data. What a member of entry, state or prev is called is checked when the
-// expression is compiled; what is inside payloads and projections is not known
-// before it is read.
+// expression is compiled, and so is a member of a projection that is [Closed];
+// what is further inside, and in payloads, is not known before it is read.
 //
 // Numbers are compared by value, whatever their kinds: a payload's 5 equals 5.0.
 // Integers beyond an int64 are CEL's uint.

@@ -42,8 +42,10 @@ func (c *choreographer) View() any {
 	return view
 }
 
-// counter counts entries and shows them as an object.
+// counter counts entries and shows them as an object that is closed.
 type counter struct{ n int64 }
+
+func (c *counter) Vocabulary() []string { return []string{"n", "half", "even", "list"} }
 
 func (c *counter) Advance(time.Duration)    {}
 func (c *counter) Apply(*eventlog.Entry)    { c.n++ }
@@ -185,9 +187,18 @@ func TestCompileErrors(t *testing.T) {
 		reason string
 	}{
 		{``, 1, "empty"},
-		{`entry.tpe == "x"`, 7, `entry has no member "tpe"; it has at, correlationId, data`},
-		{`true && state.performnces.size() > 1`, 15, `state has no member "performnces"; it has at, count, performances, seq`},
-		{`prev.x == 1`, 6, `prev has no member "x"`},
+		{`entry.tpe == "x"`, 7, `entry has no member "tpe"; did you mean "type"?`},
+		{`true && state.performnces.size() > 1`, 15, `state has no member "performnces"; did you mean "performances"?`},
+		{`prev.x == 1`, 6, `prev has no member "x"; it has at, count, performances, seq`},
+		{`entry.toolName == "x"`, 7, `entry has no member "toolName"; it has at, correlationId, data`},
+		{`state.count.evn`, 13, `state.count has no member "evn"; did you mean "even"?`},
+		{`true || prev.count.elsewhere > 3`, 20, `prev.count has no member "elsewhere"; it has even, half, list, n`},
+		{`has(state.count.evn)`, 0, `state.count has no member "evn"`},
+		{`state.count["evn"]`, 13, `state.count has no member "evn"`},
+		{`state.count[?"evn"].hasValue()`, 0, `state.count has no member "evn"`},
+		{`state.count.?evn.hasValue()`, 0, `state.count has no member "evn"`},
+		{`[state, prev].exists(s, s.count.evn)`, 33, `s.count has no member "evn"`},
+		{"true ||\n state.count.evn || state.count.hlf > 1", 14, `state.count has no member "evn"`},
 		{`has(entry.bogus)`, 0, `entry has no member "bogus"`},
 		{`foo == 1`, 1, `there is no "foo"; the variables are seq, at, entry, state and prev`},
 		{`seq`, 1, "it is a int"},
