@@ -38,6 +38,9 @@ func (s *Session) inTurn(f func() error) error {
 	if broken := s.broken.Load(); broken != nil {
 		return *broken
 	}
+	if err := s.engine.log.Err(); err != nil && s.fold.Head().Seq > s.log.Head().Seq {
+		return err // the state has what the log will never have
+	}
 	s.clock.follow(&s.next)
 	return f()
 }
