@@ -30,15 +30,22 @@ import (
 type disk struct {
 	vfs.FS
 	mu   sync.Mutex
-	gate chan struct{} // syncs wait until it is closed; nil: they do not; guarded by mu
-	full atomic.Bool
+	gate chan struct{} // writes wait until it is closed; nil: they do not; guarded by mu
+	full atomic.Bool   // writes fail
+	deaf atomic.Bool   // reads fail
 }
 
-var errFull = errors.New("no space left on device")
+var (
+	errFull = errors.New("no space left on device")
+	errRead = errors.New("the disk cannot be read")
+)
 
 func newDisk() *disk {
 	d := &disk{}
 	d.FS = errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && d.deaf.Load() {
+			return errRead
+		}
 		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpLock {
 			return nil
 		}
@@ -262,6 +269,75 @@ func TestAgentsReadOnly(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// If it cannot be read what a request was answered, it is neither decided anew nor
+// refused, whoever asks with whom; and it is no fault of the others.
+func TestAnswerCannotBeRead(t *testing.T) {
+	ctx, d := t.Context(), newDisk()
+	open := func() (*sajou.Engine, *sajou.Agents) {
+		eng, err := sajou.Open("store", sajou.Config{FS: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ses, err := eng.Begin(ctx, "world", sajou.TimeManual)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return eng, ses.Agents()
+	}
+	eng, world := open()
+	if err := world.Configure(ctx, value(t, `{`+unlimited+`}`)); err != nil {
+		t.Fatal(err)
+	}
+	register(t, world, "a", value(t, `{"policy":"self","staleness_threshold":0}`))
+	in := agents.Intent{Kind: "Custom", ReqID: "1", AgentID: "a", ContextSeq: 2}
+	first, err := world.Submit(ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// So much that the store keeps no more of it in memory than what the fold reads.
+	for range 24 {
+		d := draft("Ping", "b", `{"text":"`+strings.Repeat("x", 900_000)+`"}`)
+		if _, err := world.Broadcast(ctx, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.ContextSeq = 1
+	if err := eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func() error{
+		"submit": func() error { _, err := world.Submit(ctx, in); return err },
+		"batch":  func() error { _, err := world.SubmitBatch(ctx, []agents.Intent{in}); return err },
+		"quantum": func() error {
+			d := draft("Ping", "b", `{}`)
+			_, err := world.Quantum(ctx, agents.Submission{Draft: &d}, agents.Submission{Intent: &in})
+			return err
+		},
+		"begin": func() error {
+			g, err := world.Agent(ctx, "a")
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			_, err = g.Begin(ctx, agents.TokenRequest{ReqID: in.ReqID})
+			return err
+		},
+	} {
+		eng, world = open()
+		d.deaf.Store(true)
+		if err := f(); !errors.Is(err, errRead) {
+			t.Errorf("%s: %v", name, err)
+		}
+		d.deaf.Store(false)
+		if o, err := world.Submit(ctx, in); err != nil || o.Status != agents.Duplicate || o.GlobalSeq != first.GlobalSeq {
+			t.Errorf("%s, when it can be read again: %v, %v", name, o, err)
+		}
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // client is what a client keeps: a view, and the view_seq it resumes by.

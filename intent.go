@@ -143,15 +143,16 @@ func (a *Agents) decide(ctx context.Context, f func(*turn) agents.Decision) (out
 
 // Tick is a tick of whoever has the authority over time.
 type Tick struct {
-	SimTime     float64 // in seconds; it may not go back
+	SimTime     float64 // in seconds, in order: no effect is earlier than the one before it
 	DeltaTime   float64 // in seconds
 	FrameNumber uint64
 	SourceID    string
 }
 
 // Tick closes the quantum of all that waits and is timed at most at the tick,
-// and decides it: max_quantum things at most, the others wait for the next tick. In a session of [TimeSim] session time is then that of the
-// tick. It returns once everything is durable, with the number of what was decided.
+// and decides it: max_quantum things at most, the others wait for the next tick. In
+// a session of [TimeSim] session time is then that of the tick. It returns once
+// everything is durable, with the number of what was decided.
 func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
