@@ -1,12 +1,8 @@
 package sajou
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -41,59 +37,7 @@ type Agents struct {
 	outbox   outbox
 	audience roll
 	running  generations
-}
-
-// asked are the calls that wait for one answer: the first asked, the others
-// asked the same.
-type asked []*call
-
-// call is a submission and who waits for its outcome.
-type call struct {
-	sub     agents.Submission
-	began   time.Time
-	outcome agents.Outcome
-	ticket  *eventlog.Ticket // what records it; nil if nothing does
-	took    IntentTiming     // but for the total, and the wait for the disk
-	err     error
-	done    chan struct{} // closed when all of that is known
-}
-
-func (c *call) resolve(o agents.Outcome, t *eventlog.Ticket, err error) {
-	c.outcome, c.ticket, c.err = o, t, err
-	close(c.done)
-}
-
-// inbox holds calls until somebody's turn comes.
-type inbox struct {
-	mu    sync.Mutex
-	calls []*call // guarded by mu
-}
-
-func (b *inbox) put(c *call) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.calls = append(b.calls, c)
-}
-
-func (b *inbox) take() []*call {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	calls := b.calls
-	b.calls = nil
-	return calls
-}
-
-// withdraw takes out a call that nobody has looked at.
-func (b *inbox) withdraw(c *call) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.calls {
-		if b.calls[i] == c {
-			b.calls = append(b.calls[:i], b.calls[i+1:]...)
-			return true
-		}
-	}
-	return false
+	moved    bell // session time has come further than the wall's clock says
 }
 
 // Agents returns the session's world of agents.
@@ -111,11 +55,16 @@ func newAgents(s *Session) *Agents {
 	a.world, _ = s.fold.State(ProjectionWorld).(*worldState) // Begin has looked
 	a.answers.log = s.log
 	a.world.core.Bind(s.Name(), &a.answers)
-	a.world.tell = a.outbox.put
+	a.world.core.Limit(max(s.engine.maxEntry()-maxEffectOverhead, 1))
+	a.world.tell = a.hear
 	s.mu.Unlock()
-	s.engine.employ(a)
 	metrics := s.engine.cfg.Metrics
 	metrics.Opened(s.Name())
+	if !s.engine.employ(a) {
+		a.stop(eventlog.ErrClosed)
+		metrics.Closed(s.Name())
+		return a
+	}
 	// The clock, and whatever is due already.
 	_ = a.turn(func(t *turn) error {
 		for id := range t.core.Agents() {
@@ -139,17 +88,22 @@ func (a *Agents) turn(f func(*turn) error) error {
 	return a.session.decide(func(round *eventlog.Round) error {
 		t := &turn{a, round, a.world.core, a.clock.now()}
 		a.answers.begin(round)
-		err := f(t)
-		t.arm()
-		return cmp.Or(err, a.answers.err)
+		defer t.arm()
+		return f(t)
 	})
 }
 
 // keep records what was decided, all of it or nothing, and folds it. A record
 // that answers a request ends a batch, which has the request's key: so the log itself
-// is what remembers answers.
+// is what remembers answers. The batches of a turn get to the disk together.
 func (t *turn) keep(records []agents.Record) (*eventlog.Ticket, error) {
 	s := t.session
+	if err := t.answers.err; err != nil {
+		return nil, err // who knows what would have been decided
+	}
+	if err := s.engine.log.Err(); err != nil && len(records) > 0 {
+		return nil, err
+	}
 	for _, r := range records { // all are looked at before the first is staged
 		if size := len(r.Value) + maxRecordOverhead; size > s.engine.maxEntry() {
 			return nil, fmt.Errorf("%w: a record of the agents' world takes %d bytes, at most %d are allowed",
@@ -158,12 +112,13 @@ func (t *turn) keep(records []agents.Record) (*eventlog.Ticket, error) {
 	}
 	var last *eventlog.Ticket
 	for len(records) > 0 {
-		n, key := len(records), ""
-		for i := range records {
-			if agent, reqID, _, ok := records[i].Answer(); ok {
-				n, key = i+1, intentKey(agent, reqID)
-				break
+		n, size, key := 0, 0, ""
+		for n < len(records) && key == "" && (n == 0 || size+len(records[n].Value) <= maxBatchSize) && n < maxBatchRecords {
+			size += len(records[n].Value)
+			if agent, reqID, _, ok := records[n].Answer(); ok {
+				key = intentKey(agent, reqID)
 			}
+			n++
 		}
 		ticket, err := t.batch(records[:n], key)
 		if err != nil {
@@ -174,9 +129,18 @@ func (t *turn) keep(records []agents.Record) (*eventlog.Ticket, error) {
 	return last, nil
 }
 
-// maxRecordOverhead is what an entry takes besides the value of its record: its
-// word, the request's key, and what the log adds.
-const maxRecordOverhead = 1024
+// Bounds of what is kept.
+const (
+	// maxRecordOverhead is what an entry takes besides the value of its record:
+	// its word, the request's key, and what the log adds.
+	maxRecordOverhead = 1024
+	// maxEffectOverhead is what an effect's entry takes besides the payload: ids
+	// and versions of [agents.MaxID] bytes too.
+	maxEffectOverhead = maxRecordOverhead + 8*agents.MaxID
+	// A batch is well within what the log takes.
+	maxBatchSize    = 1 << 20
+	maxBatchRecords = 1 << 12
+)
 
 // batch keeps records as one batch. Without any it keeps a mark that time has
 // passed.
@@ -212,100 +176,12 @@ func (t *turn) batch(records []agents.Record, key string) (*eventlog.Ticket, err
 	return ticket, nil
 }
 
-// alarm rings when time alone would change something.
-type alarm struct {
-	at   time.Duration
-	set  bool
-	stop func() bool
-}
-
-// arm sets the alarm for what is due next. Called in a turn.
-func (t *turn) arm() {
-	al := &t.alarm
-	at, ok := t.core.Next()
-	if al.set && ok && al.at == at {
-		return
-	}
-	t.disarm()
-	if ok && t.clock.wall.Load() && t.session.engine.live.Err() == nil {
-		wait := min(max(at-t.clock.now(), 0), maxWake) // the wall's clock may be set meanwhile
-		al.at, al.set = at, true
-		al.stop = t.session.engine.cfg.AfterFunc(wait, t.ring)
-	}
-}
-
-// disarm takes the alarm back. Called in a turn, or at the end.
-func (a *Agents) disarm() {
-	if a.alarm.set {
-		a.alarm.stop()
-	}
-	a.alarm = alarm{}
-}
-
-func (a *Agents) ring() {
-	err := a.turn(func(t *turn) error {
-		t.alarm.set = false
-		return t.due()
-	})
-	if err != nil && !errors.Is(err, eventlog.ErrClosed) {
-		a.session.engine.cfg.Logger.Error("the agents' time stands still",
-			slog.String(WorldIDKey, a.session.Name()), slog.Any("err", err))
-	}
-}
-
-// due records what time alone has brought about: deadlines that have passed,
-// each with the answer of its request, and for interruptions that were put off a
-// mark that time has come so far, since they follow from that.
-func (t *turn) due() error {
-	if over := t.core.Expire(t.now); len(over) > 0 {
-		if _, err := t.keep(over); err != nil {
-			return err
-		}
-	}
-	if !t.core.Due(t.now) {
-		return nil
-	}
-	_, err := t.batch(nil, "")
-	return err
-}
-
-// Advance lets session time pass up to an instant, in a session whose time does
-// not run by itself. It returns once what has come of that is durable and told.
-func (a *Agents) Advance(ctx context.Context, to time.Duration) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if a.clock.wall.Load() {
-		return fmt.Errorf("%w: the time of session %q runs by itself", ErrTime, a.session.Name())
-	}
-	a.clock.reach(to)
-	if err := a.turn((*turn).due); err != nil {
-		return err
-	}
-	if err := a.Settle(ctx); err != nil {
-		return err
-	}
-	a.audience.wake()
-	return nil
-}
-
-// Next returns when something happens next by itself: a deadline, or an
-// interruption that was put off. It is for sessions whose time does not run.
-func (a *Agents) Next() (at time.Duration, ok bool) {
-	s := a.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return a.world.core.Next()
-}
-
-// Now returns the session time that it is for the agents.
-func (a *Agents) Now() time.Duration { return a.clock.now() }
-
 // Configure brings a configuration of the world into force, see
 // [agents.ParseConfig].
 func (a *Agents) Configure(ctx context.Context, config signal.Value) error {
 	return a.do(ctx, func(t *turn) ([]agents.Record, error) { return t.core.Configure(config) }, func(t *turn) {
-		a.audience.limit(t.core)
+		a.audience.limit(t.core, t.core.Agents())
+		t.drain() // if nobody waits for ticks any more
 	})
 }
 
@@ -332,13 +208,14 @@ func (a *Agents) do(ctx context.Context, decide func(*turn) ([]agents.Record, er
 	})
 }
 
-// close ends what runs for the agents; the log is closed after it.
-func (a *Agents) close() {
+// stop ends what runs for the agents, since the engine closes or nothing can be
+// recorded any more.
+func (a *Agents) stop(err error) {
 	a.session.mu.Lock()
 	a.disarm()
 	a.session.mu.Unlock()
-	a.running.close()
-	a.session.engine.cfg.Metrics.Closed(a.session.Name())
+	a.outbox.end(err)
+	a.running.close(err)
 }
 
 // View returns what an agent has been shown up to now, news on its way included.
@@ -352,7 +229,25 @@ func (a *Agents) View(ctx context.Context, id string) (agents.View, error) {
 	if !ok {
 		return agents.View{}, unknownAgent(id)
 	}
-	return v, s.log.WaitDurable(ctx, head)
+	if err := s.log.WaitDurable(ctx, head); err != nil {
+		return agents.View{}, err
+	}
+	return v, nil
+}
+
+// LatestViewSeq returns the number of the newest effect of which something has
+// reached an agent by now: what an intent's context_seq is measured by. It returns
+// false if nobody of this id is registered.
+func (a *Agents) LatestViewSeq(id string) (seq uint64, ok bool) {
+	s := a.session
+	s.catchUp()
+	now := a.clock.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok = a.world.core.Settings(id); !ok {
+		return 0, false
+	}
+	return a.world.core.LatestViewSeq(now, id), true
 }
 
 func unknownAgent(id string) error {

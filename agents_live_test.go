@@ -341,7 +341,7 @@ func closeEnds(t *testing.T) {
 	world := ses.Agents()
 	a := register(t, world, "a", nil)
 	drain(t, a)
-	gen, err := a.Begin(t.Context(), agents.TokenRequest{ReqID: "1"})
+	gen, err := a.Begin(t.Context(), agents.TokenRequest{ReqID: "1", Current: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,20 +100,28 @@ func (g *Generation) End(ctx context.Context, reason string) error {
 // Cancel cancels what the agent has asked for under a req_id: a generation, or
 // an intent that waits for its tick. It reports whether there was anything.
 func (g *Agent) Cancel(ctx context.Context, reqID string) (found bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	w := g.world
-	err = w.do(ctx, func(t *turn) ([]agents.Record, error) {
+	err = w.turn(func(t *turn) error {
 		t.admit()
-		if waits, ok := t.intake.Cancel(g.id, reqID); ok {
-			found = true
+		waits, inLine := t.intake.Cancel(g.id, reqID)
+		records, runs := t.core.Cancel(g.id, reqID, agents.ReasonUser)
+		if inLine && !runs {
+			records = t.core.Withdraw(g.id, reqID)
+		}
+		found = w.running.drop(g.id, reqID) || inLine || runs
+		ticket, err := t.keep(records)
+		if inLine {
 			r := &agents.Rejection{
 				Code: agents.Cancelled, Recovery: agents.Regenerate, AgentID: g.id, ReqID: reqID, Reason: agents.ReasonUser,
 			}
-			t.answer(waits.Ticket, agents.Outcome{Rejection: r}, nil, nil)
+			t.answer(waits.Ticket, agents.Outcome{Rejection: r}, ticket, err)
+			t.count(waits.Intent)
 		}
-		records, ok := t.core.Cancel(g.id, reqID, agents.ReasonUser)
-		found = w.running.drop(g.id, reqID) || found || ok
-		return records, nil
-	}, nil)
+		return err
+	})
 	return found, err
 }
 
@@ -133,7 +141,7 @@ type generations struct {
 	runs    map[[2]string][]*Generation // by agent and req_id, the newest last; guarded by mu
 	drivers map[[2]string][]*driver     // likewise; guarded by mu
 	streams streams
-	closed  bool // guarded by mu
+	closed  error // why none may run any more; guarded by mu
 }
 
 func newGenerations() generations {
@@ -143,8 +151,8 @@ func newGenerations() generations {
 func (r *generations) add(g *Generation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		g.cancel(eventlog.ErrClosed)
+	if r.closed != nil {
+		g.cancel(r.closed)
 		return
 	}
 	key := [2]string{g.token.AgentID, g.token.ReqID}
@@ -159,15 +167,14 @@ func (r *generations) has(id, reqID string, seq eventlog.Seq) bool {
 	return len(list) > 0 && list[len(list)-1].seq == seq
 }
 
-// end takes out those that began before an entry, or all if it is 0.
-func (r *generations) end(id, reqID string, before eventlog.Seq) []*Generation {
+// end takes out those that began up to an entry, or all if it is 0.
+func (r *generations) end(id, reqID string, last eventlog.Seq) []*Generation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := [2]string{id, reqID}
 	var ended, kept []*Generation
 	for _, g := range r.runs[key] {
-		// One that a new token replaces began before the new one did.
-		if before == 0 || g.seq < before {
+		if last == 0 || g.seq <= last {
 			ended = append(ended, g)
 		} else {
 			kept = append(kept, g)
@@ -186,28 +193,30 @@ func (r *generations) finish(id, reqID string) {
 	}
 }
 
-// close stops all of them: the engine closes.
-func (r *generations) close() {
+// close stops all of them, for good.
+func (r *generations) close(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed = true
+	if r.closed == nil {
+		r.closed = err
+	}
 	for _, list := range r.runs {
 		for _, g := range list {
-			g.cancel(eventlog.ErrClosed)
+			g.cancel(r.closed)
 		}
 	}
 	clear(r.runs)
 }
 
-// interrupt stops the generations that an entry cancels.
-func (a *Agents) interrupt(seq eventlog.Seq, c agents.Cancellation) {
+// interrupt stops the generations of a request that began up to an entry.
+func (a *Agents) interrupt(last eventlog.Seq, c agents.Cancellation) {
 	cfg := &a.session.engine.cfg
 	if c.Reason != ReasonCompleted && c.Reason != ReasonFailed { // these have ended by themselves
 		cfg.Metrics.Cancelled(a.session.Name(), c.Agent, CancelKindOf(c.Reason))
 		cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, "generation cancelled", slog.String(WorldIDKey, a.session.Name()),
 			slog.String(AgentIDKey, c.Agent), slog.String(ReqIDKey, c.ReqID), slog.String("reason", c.Reason))
 	}
-	for _, g := range a.running.end(c.Agent, c.ReqID, seq) {
+	for _, g := range a.running.end(c.Agent, c.ReqID, last) {
 		g.cancelled = cfg.Now()
 		g.cancel(&Interrupted{c})
 	}

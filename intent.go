@@ -1,7 +1,6 @@
 package sajou
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
-	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
 // Submit decides an intent and returns its outcome once that is durable. What
@@ -41,40 +39,6 @@ func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcom
 	return p.Wait(ctx)
 }
 
-// await waits for a call that somebody has looked at.
-func (a *Agents) await(ctx context.Context, c *call) (agents.Outcome, error) {
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-		return a.withdraw(ctx, c)
-	case <-a.session.engine.live.Done():
-		return a.withdraw(ctx, c)
-	}
-	if c.err != nil {
-		return agents.Outcome{}, c.err
-	}
-	if c.ticket != nil {
-		if _, err := c.ticket.Wait(); err != nil {
-			return agents.Outcome{}, err
-		}
-	}
-	if c.outcome.Status == agents.Duplicate {
-		// What it repeats may still be on its way to the disk.
-		if err := a.Settle(ctx); err != nil {
-			return agents.Outcome{}, err
-		}
-	}
-	if in := c.sub.Intent; in != nil {
-		took := c.took
-		took.Total = max(a.session.engine.cfg.Now().Sub(c.began), 0)
-		if c.ticket != nil {
-			took.Sync = max(took.Total-took.Wait-took.Decide-took.Apply, 0)
-		}
-		a.report(ctx, in, c.outcome, took)
-	}
-	return c.outcome, c.outcome.Err()
-}
-
 // report tells metrics and log of an intent's outcome.
 func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome, took IntentTiming) {
 	cfg, world := &a.session.engine.cfg, a.session.Name()
@@ -90,98 +54,6 @@ func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome
 		slog.String(AgentIDKey, in.AgentID), slog.String(ReqIDKey, in.ReqID), slog.String("kind", in.Kind),
 		slog.Uint64(GlobalSeqKey, o.GlobalSeq), slog.String("status", o.Status.String()), slog.String("code", string(code)),
 		Latency(took.Total))
-}
-
-// withdraw takes back a call that waits for a tick.
-func (a *Agents) withdraw(ctx context.Context, c *call) (agents.Outcome, error) {
-	err := a.turn(func(t *turn) error {
-		for ticket, calls := range t.waiting { // one of them has it
-			for i := range calls {
-				if calls[i] != c {
-					continue
-				}
-				if calls = append(calls[:i:i], calls[i+1:]...); len(calls) == 0 {
-					delete(t.waiting, ticket)
-					t.intake.Withdraw(ticket)
-				} else {
-					t.waiting[ticket] = calls
-				}
-				c.resolve(agents.Outcome{}, nil, cmp.Or(ctx.Err(), eventlog.ErrClosed))
-				return nil
-			}
-		}
-		return nil
-	})
-	select {
-	case <-c.done:
-		if c.err == nil && c.ticket != nil {
-			_, c.err = c.ticket.Wait() // it was decided after all
-		}
-		if err = c.err; err == nil {
-			return c.outcome, c.outcome.Err()
-		}
-	default:
-	}
-	return agents.Outcome{}, cmp.Or(ctx.Err(), err, eventlog.ErrClosed)
-}
-
-// admit puts what has come in line, or answers it at once.
-func (t *turn) admit() {
-	began := t.session.engine.cfg.Now()
-	for _, c := range t.inbox.take() {
-		c.took.Wait = max(began.Sub(c.began), 0)
-		o := t.intake.Offer(t.core, t.now, c.sub)
-		if o.Shed != nil {
-			t.answer(o.Shed.Ticket, agents.Outcome{Rejection: o.Refusal}, nil, nil)
-		}
-		if o.Ticket == 0 {
-			c.resolve(o.Outcome, nil, nil)
-			continue
-		}
-		t.waiting[o.Ticket] = append(t.waiting[o.Ticket], c)
-		t.count(c.sub.Intent)
-	}
-}
-
-// count tells how many of an agent's intents wait, where they wait for ticks.
-func (t *turn) count(in *agents.Intent) {
-	if in != nil && t.core.Config().Authority == agents.TimeSim {
-		t.session.engine.cfg.Metrics.IntentsWaiting(t.session.Name(), in.AgentID, t.intake.Waiting(in.AgentID))
-	}
-}
-
-// drain decides all that waits, each thing as a quantum of its own: the urgent
-// first, and agents in turns.
-func (t *turn) drain() {
-	for t.intake.Len() > 0 {
-		// Who waits is decided in portions, so that agents take turns.
-		for _, next := range t.intake.Take(t.core, t.core.Config().MaxQuantum, math.Inf(1)) {
-			began := t.session.engine.cfg.Now()
-			d := t.core.Decide(t.now, agents.Quantum{}, []agents.Submission{next.Submission})
-			decided := t.session.engine.cfg.Now()
-			ticket, err := t.keep(d.Records)
-			for _, c := range t.waiting[next.Ticket] {
-				// What was decided before it in this turn it waited for, too.
-				c.took.Wait = max(began.Sub(c.began), 0)
-				c.took.Decide = max(decided.Sub(began), 0)
-				c.took.Apply = max(t.session.engine.cfg.Now().Sub(decided), 0)
-			}
-			t.answer(next.Ticket, d.Outcomes[0], ticket, err)
-		}
-	}
-}
-
-// answer tells an outcome to all who asked for it: the first caused it, to the
-// others it is a duplicate.
-func (t *turn) answer(ticket uint64, o agents.Outcome, kept *eventlog.Ticket, err error) {
-	calls := t.waiting[ticket]
-	delete(t.waiting, ticket)
-	for _, c := range calls {
-		c.resolve(o, kept, err)
-		if o.Status == agents.Accepted || o.Rejection != nil && o.Rejection.Code.Final() {
-			o.Status, o.Effect = agents.Duplicate, nil
-		}
-	}
 }
 
 // SubmitBatch decides intents that are to be accepted all or none, in their
@@ -271,15 +143,16 @@ func (a *Agents) decide(ctx context.Context, f func(*turn) agents.Decision) (out
 
 // Tick is a tick of whoever has the authority over time.
 type Tick struct {
-	SimTime     float64 // in seconds; it may not go back
+	SimTime     float64 // in seconds, in order: no effect is earlier than the one before it
 	DeltaTime   float64 // in seconds
 	FrameNumber uint64
 	SourceID    string
 }
 
 // Tick closes the quantum of all that waits and is timed at most at the tick,
-// and decides it. In a session of [TimeSim] session time is then that of the
-// tick. It returns once everything is durable, with the number of what was decided.
+// and decides it: max_quantum things at most, the others wait for the next tick. In
+// a session of [TimeSim] session time is then that of the tick. It returns once
+// everything is durable, with the number of what was decided.
 func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -294,13 +167,13 @@ func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 	}
 	err = a.turn(func(t *turn) error {
 		if t.session.authorityNow() == TimeSim {
-			t.clock.reach(time.Duration(at))
-			t.now = t.clock.now()
+			t.reach(time.Duration(at))
 		}
 		if err := t.due(); err != nil {
 			return err
 		}
 		t.admit()
+		t.answers.err = nil
 		taken := t.intake.Take(t.core, t.core.Config().MaxQuantum, tick.SimTime)
 		d := t.core.Decide(t.now, q, agents.Submissions(taken))
 		ticket, err := t.keep(d.Records)
@@ -314,16 +187,8 @@ func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 	if err == nil {
 		err = a.Settle(ctx)
 	}
-	a.audience.wake()
+	a.moved.ring()
 	return decided, err
-}
-
-// authorityNow returns the session's time authority. Called in a round.
-func (s *Session) authorityNow() TimeAuthority {
-	if s.next.begun {
-		return s.next.time.authority
-	}
-	return s.authority
 }
 
 // migrate brings an intent of another version to the one that is spoken here,

@@ -289,16 +289,16 @@ func (e *Engine) openSnapshots(path string) {
 func (e *Engine) maxEntry() int { return cmp.Or(e.cfg.MaxEntry, 1<<20) }
 
 // employ has the engine tell a session's agents what concerns them, until it
-// closes.
-func (e *Engine) employ(a *Agents) {
+// closes. It returns false if it has closed.
+func (e *Engine) employ(a *Agents) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		a.outbox.note(0, eventlog.ErrClosed)
-		return
+		return false
 	}
 	e.worlds = append(e.worlds, a)
 	e.readers.Go(func() { a.dispatch(e.live) })
+	return true
 }
 
 // Log returns the engine's log.
@@ -353,11 +353,11 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.stop()
-	for _, a := range worlds {
-		a.close()
-	}
 	err := e.await(lives...)
 	e.readers.Wait()
+	for _, a := range worlds {
+		e.cfg.Metrics.Closed(a.session.Name())
+	}
 	err = errors.Join(err, e.log.Close()) // after this nobody records, and so nobody begins to fold
 	e.folds.Wait()
 	if e.writer != nil {

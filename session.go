@@ -159,6 +159,17 @@ type Outcome struct {
 // Name returns the session's name.
 func (s *Session) Name() string { return s.log.Name() }
 
+// TimeAuthority returns where the session's time comes from.
+func (s *Session) TimeAuthority() TimeAuthority {
+	s.catchUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state, ok := s.fold.State(ProjectionSession).(*sessionState); ok && state.time.authority != "" {
+		return state.time.authority
+	}
+	return s.authority
+}
+
 // Head returns the place of the newest durable entry.
 func (s *Session) Head() eventlog.Head { return s.log.Head() }
 
@@ -370,6 +381,7 @@ func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, err
 	}
 	after.seq = t.Head().Seq
 	s.next = after
+	s.clock.follow(&after)
 	s.behind.add(t)
 	round.Then(s.follow)
 	return t, nil

@@ -20,6 +20,14 @@ func (s *Session) decide(f func(*eventlog.Round) error) error {
 	return cmp.Or(refused, err)
 }
 
+// authorityNow returns the session's time authority. Called in a round.
+func (s *Session) authorityNow() TimeAuthority {
+	if s.next.begun {
+		return s.next.time.authority
+	}
+	return s.authority
+}
+
 // inTurn runs f with the fold at the newest entry. It is called in a round.
 func (s *Session) inTurn(f func() error) error {
 	s.mu.Lock()
@@ -29,6 +37,9 @@ func (s *Session) inTurn(f func() error) error {
 	}
 	if broken := s.broken.Load(); broken != nil {
 		return *broken
+	}
+	if err := s.engine.log.Err(); err != nil && s.fold.Head().Seq > s.log.Head().Seq {
+		return err // the state has what the log will never have
 	}
 	s.clock.follow(&s.next)
 	return f()
@@ -86,6 +97,26 @@ func (c *sessionClock) now() time.Duration {
 		return at
 	}
 	return max(at, time.Duration(c.engine.cfg.Now().UnixNano()-c.origin.Load()))
+}
+
+// until returns how long to wait until it is an instant, or at least how long to
+// wait before one asks again: the wall's clock may be set meanwhile. Signals may have
+// taken session time further than the wall's clock has come.
+func (c *sessionClock) until(at time.Duration) time.Duration {
+	if c.now() >= at {
+		return 0
+	}
+	wall := time.Duration(c.engine.cfg.Now().UnixNano() - c.origin.Load())
+	if d := at - wall; d > 0 && d < maxWake {
+		return d
+	}
+	return maxWake // also if the difference is too great for a Duration
+}
+
+// leads reports whether a session time is ahead of what the wall's clock says, or
+// there is none to ask.
+func (c *sessionClock) leads(at time.Duration) bool {
+	return !c.wall.Load() || int64(at) > c.engine.cfg.Now().UnixNano()-c.origin.Load()
 }
 
 // reach moves it on to an instant.

@@ -41,33 +41,32 @@ func worldProjection(options agents.Options) projection.Projection {
 type worldState struct {
 	core *agents.Core
 
-	// tell, unless nil, is told what came of an entry, and of the time before it.
-	tell func(e *eventlog.Entry, out agents.Applied)
-	out  agents.Applied // of the time before the next entry
+	// tell, unless nil, is told what the time up to an entry cancelled, and what
+	// came of the entry.
+	tell   func(e *eventlog.Entry, r agents.Record, passed []agents.Cancellation, out agents.Applied)
+	passed []agents.Cancellation // by the time before the next entry
 }
 
 func (s *worldState) Advance(at time.Duration) {
 	if out := s.core.Advance(at); s.tell != nil {
-		s.out.Cancellations = append(s.out.Cancellations, out.Cancellations...)
+		s.passed = append(s.passed, out.Cancellations...)
 	}
 }
 
 func (s *worldState) Apply(e *eventlog.Entry) {
+	var record agents.Record
 	var out agents.Applied
 	if e.Kind == eventlog.KindEffect {
 		if r, err := WorldRecordOf(e); err == nil {
 			// What the core cannot read, in the log of another program, changes nothing.
-			out = s.core.Apply(e.At, r)
+			record, out = r, s.core.Apply(e.At, r)
 		}
 	}
 	if s.tell == nil {
 		return
 	}
-	if len(s.out.Cancellations) > 0 {
-		out.Cancellations = append(s.out.Cancellations, out.Cancellations...)
-		s.out = agents.Applied{}
-	}
-	s.tell(e, out)
+	s.tell(e, record, s.passed, out)
+	s.passed = nil
 }
 
 func (s *worldState) Append(dst []byte) []byte { return s.core.AppendState(dst) }

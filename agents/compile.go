@@ -37,7 +37,9 @@ const (
 type Custom struct {
 	Name    string
 	Version int64
-	// Compile makes the policy from the member config, which may be absent.
+	// Compile makes the policy from the member config, which may be absent. If it
+	// panics it has refused. If the policy panics, what it was asked about is neither
+	// seen, shown, covered nor heard.
 	Compile func(config signal.Value) (Policy, error)
 }
 
@@ -287,22 +289,15 @@ func (c *compiler) custom(v signal.Value, path string) Policy {
 			continue
 		}
 		config, _ := v.Get("config")
-		p, err := custom.Compile(config)
-		if err != nil || p == nil {
-			c.fail(path+"/config", "%v", cmpErr(err))
+		p, err := guard(custom, config)
+		if err != nil {
+			c.fail(path+"/config", "%v", err)
 			return nothing{}
 		}
 		return p
 	}
 	c.fail(path+"/name", "no policy %q of version %d is registered", name, version)
 	return nothing{}
-}
-
-func cmpErr(err error) error {
-	if err == nil {
-		return errors.New("no policy came of it")
-	}
-	return err
 }
 
 func (c *compiler) demand(v signal.Value, path, name string) {

@@ -37,6 +37,7 @@ type Core struct {
 	options   Options
 	name      string  // of the world; see Bind
 	memory    Answers // nil: nobody decides here
+	room      int     // see Limit
 	world     *World
 	audience  *Audience
 	config    Config
@@ -140,6 +141,19 @@ func (c *Core) Bind(world string, answers Answers) {
 		answers = remembered{}
 	}
 	c.name, c.memory = world, answers
+}
+
+// Limit says how many bytes of payload a record of an effect has room for, where
+// it is kept. What is larger is refused as malformed. 0 is [MaxPayload].
+func (c *Core) Limit(payload int) { c.room = payload }
+
+func (c *Core) tooLarge(in *Intent, payload signal.Value) *Rejection {
+	if c.room <= 0 || len(payload) <= c.room {
+		return nil
+	}
+	r := reject(in, InvalidIntent, "malformed")
+	r.Problems = []Problem{{"/payload", fmt.Sprintf("%d bytes, and there is room for %d", len(payload), c.room)}}
+	return r
 }
 
 func (c *Core) unbound(in *Intent) *Rejection {
@@ -417,12 +431,9 @@ func (c *Core) applyAgent(v signal.Value, out *Applied) error {
 	}
 	if old, ok := c.agents[a.id]; ok {
 		c.unschedule(old)
-		old.arrive(c.now)
-		for _, g := range old.tokens {
-			g.clash = 0 // what is on its way is in the new view
-		}
 		a.quota, a.tokens, a.interrupted, a.ever = old.quota, old.tokens, old.interrupted, old.ever
 		a.delivered, a.deliveries = old.delivered, old.deliveries
+		a.latest, a.arrivals, a.news = old.latest, old.arrivals, old.news
 	} else if len(c.agents) >= MaxAgents {
 		return fmt.Errorf("more than %d agents", MaxAgents)
 	}
@@ -430,9 +441,12 @@ func (c *Core) applyAgent(v signal.Value, out *Applied) error {
 	c.agents[a.id] = a
 	c.audience.Add(c.world.Reader, a.id, lens)
 	delta := a.observer.Begin(c.world.Reader, c.Seq())
-	// What was on its way by the old policy still comes before.
-	c.deliver(a, c.now, delta, out)
-	a.latest = a.observer.ViewSeq()
+	// What was on its way by the old policy still comes before. The view itself is
+	// news, and conflicts with nothing: what it has been made of did, or did not.
+	at := c.deliver(a, c.now, delta, out)
+	if seq := delta.ViewSeq; seq > a.seen(a.delivered) {
+		a.announce(c.now, arrival{at: at, seq: seq, own: true, visible: true})
+	}
 	c.settle(a, c.now, out)
 	return nil
 }
@@ -533,7 +547,7 @@ func (c *Core) arrives(a *agentState, e Effect) time.Duration {
 	if ok1 && ok2 {
 		distance = from.Distance(to)
 	}
-	return c.now + a.settings.Latency.Delay(a.id, e.GlobalSeq, distance)
+	return after(c.now, a.settings.Latency.Delay(a.id, e.GlobalSeq, distance))
 }
 
 // deliver queues a delta. It comes no earlier than the one before it: a patch

@@ -13,7 +13,7 @@ import (
 
 // coreVersion is the first element of a core's state. It changes with its
 // format, and with every change of rules after which old bytes would go on differently.
-const coreVersion = 4
+const coreVersion = 5
 
 // AppendState appends the whole state of c to dst: canonical bytes, equal for
 // equal histories however time was cut. They are one msgpack array:
@@ -232,7 +232,7 @@ func (r *stateReader) agent(c *Core) *agentState {
 		if r.Err != nil {
 			return nil
 		}
-		if !t.Conflict {
+		if t.clash = never; !t.Conflict {
 			t.clash = a.clash(&t.Token, 0)
 		}
 		a.tokens[t.ReqID] = t

@@ -6,8 +6,7 @@ package agents
 // [Observer.Observes]) if
 //
 //   - the message is not for others: what is said in private is heard by its
-//     target alone, and what is said to a team by the team. That holds for kinds of
-//     the program's own, too, if their payload has a channel
+//     target alone, and what is said to a team by the team
 //   - the policy does not hide the field that keeps what was said, at an entity
 //     that is in view
 //
@@ -25,9 +24,7 @@ func (c *Core) Hears(agent string, e Effect) bool {
 		return false
 	}
 	eye := newEye(c.world.Reader, agent)
-	said := e
-	said.Kind = KindMessageEmitted // so that the rule for messages is asked
-	if hidden, _ := confidential(eye, said); hidden || !a.observer.observes(eye, e) {
+	if !a.observer.observes(eye, e) {
 		return false
 	}
 	of, field := e.SourceID, "last_message"

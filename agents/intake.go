@@ -65,6 +65,9 @@ func (i *Intake) Offer(c *Core, now time.Duration, s Submission) Offered {
 	if i.lanes == nil {
 		i.lanes = map[string]*lane{}
 	}
+	if r := s.untimely(); r != nil {
+		return Offered{Outcome: Outcome{Rejection: r}} // its quantum would never come
+	}
 	var source string
 	var settings *Settings
 	p := s.Priority

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"math"
 	"sort"
 	"strings"
 	"time"
@@ -16,13 +17,25 @@ func behind(latest, context, threshold uint64) bool {
 type generation struct {
 	Token
 	// clash is when the first news arrives that is on its way and conflicts with
-	// it; 0 if none is, or if Conflict says so already.
+	// it; never if none is, or if Conflict says so already.
 	clash time.Duration
+}
+
+// never is a time that does not come. Session time begins at 0, so that 0 is a
+// time like others.
+const never time.Duration = -1
+
+// after returns the time that is d after another, or the last there is.
+func after(at, d time.Duration) time.Duration {
+	if d > math.MaxInt64-at {
+		return math.MaxInt64
+	}
+	return at + d
 }
 
 // clashed reports whether something that conflicts has reached the agent by now.
 func (g *generation) clashed(now time.Duration) bool {
-	return g.Conflict || g.clash > 0 && g.clash <= now
+	return g.Conflict || g.clash != never && g.clash <= now
 }
 
 // fires returns when a generation is interrupted, if nothing happens but what
@@ -40,13 +53,13 @@ func (a *agentState) fires(g *generation) (time.Duration, bool) {
 		at = a.arrivals[i].at
 	}
 	if a.settings.Interrupt != InterruptAlways && !g.Conflict {
-		if g.clash == 0 {
+		if g.clash == never {
 			return 0, false
 		}
 		at = max(at, g.clash)
 	}
 	if a.ever {
-		at = max(at, a.interrupted+a.settings.Debounce)
+		at = max(at, after(a.interrupted, a.settings.Debounce))
 	}
 	return at, true
 }

@@ -128,7 +128,7 @@ func (a *agentState) announce(now time.Duration, n arrival) {
 	}
 	a.arrivals = append(a.arrivals, n)
 	for _, t := range a.tokens {
-		if t.clash == 0 && n.conflicts(&t.Token) {
+		if t.clash == never && n.conflicts(&t.Token) {
 			t.clash = n.at
 		}
 	}
@@ -148,14 +148,14 @@ func (a *agentState) join(n arrival) {
 	a.news += n.word.size()
 	*last = n
 	for _, t := range a.tokens {
-		if t.clash == 0 || t.clash == was { // perhaps by the one that is now later
+		if t.clash == never || t.clash == was { // perhaps by the one that is now later
 			t.clash = a.clash(&t.Token, was)
 		}
 	}
 }
 
 // clash returns when the first news that conflicts with a generation arrives, of
-// what arrives from a time on; 0 if none does.
+// what arrives from a time on; never if none does.
 func (a *agentState) clash(t *Token, from time.Duration) time.Duration {
 	i := sort.Search(len(a.arrivals), func(i int) bool { return a.arrivals[i].at >= from })
 	for ; i < len(a.arrivals); i++ {
@@ -163,7 +163,7 @@ func (a *agentState) clash(t *Token, from time.Duration) time.Duration {
 			return n.at
 		}
 	}
-	return 0
+	return never
 }
 
 // arrive lets arrive what is on its way up to now. It may be asked late, for
@@ -180,7 +180,7 @@ func (a *agentState) arrive(now time.Duration) {
 	a.arrivals = slices.Delete(a.arrivals, 0, arrived)
 	for _, t := range a.tokens {
 		if t.clashed(now) {
-			t.Conflict, t.clash = true, 0
+			t.Conflict, t.clash = true, never
 		}
 	}
 }

@@ -21,6 +21,21 @@ type Submission struct {
 	Timed   bool
 }
 
+// untimely refuses a submission whose time is none.
+func (s *Submission) untimely() *Rejection {
+	if !s.Timed || finite(s.SimTime) {
+		return nil
+	}
+	var in Intent
+	switch {
+	case s.Intent != nil:
+		in = *s.Intent
+	case s.Draft != nil:
+		in.AgentID = s.Draft.SourceID
+	}
+	return reject(&in, InvalidIntent, "sim_time is no finite number")
+}
+
 // Quantum is how a quantum closes.
 type Quantum struct {
 	By string // see CloseSubmit and its like
@@ -39,7 +54,6 @@ const (
 	CloseSubmit = ""      // a lone request: no record is made of it
 	CloseTick   = "tick"  // the authority's tick
 	CloseFlush  = "flush" // somebody asked for it
-	CloseFull   = "full"  // it holds as many as it may
 	CloseBatch  = "batch" // all of an atomic batch are there
 )
 

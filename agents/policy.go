@@ -459,7 +459,8 @@ func typeOf(w Reader, id string) string {
 }
 
 // Channels is the policy that sees everything, but of messages only those of
-// the given channels. Whatever the policy, a private message is for its source
+// the given channels; an effect of any kind is one if it is said to a team or in
+// private. Whatever the policy, a private message is for its source
 // and its target alone, and a team's message for the team.
 func Channels(channels ...string) Policy { return channelPolicy{channels: slices.Clone(channels)} }
 
@@ -482,21 +483,20 @@ func (p channelPolicy) Shows(_ *Eye, _, field string) bool {
 }
 
 func (p channelPolicy) Hears(_ *Eye, e Effect) Verdict {
-	if !isMessage(e.Kind) {
+	channel, err := channelOf(e)
+	if !isMessage(e.Kind) && (err != nil || channel == ChannelPublic) {
 		return ByRule
 	}
-	if channel, err := channelOf(e); err != nil || !slices.Contains(p.channels, channel) {
+	if err != nil || !slices.Contains(p.channels, channel) {
 		return Unheard
 	}
 	return ByRule
 }
 
-// confidential reports whether an effect is a message that the agent is not
-// meant to know of, and whether it is one that is meant for it.
+// confidential reports whether an effect is something said that the agent is
+// not meant to know of, and whether it is meant for it. Of whatever kind it is, its
+// channel says so.
 func confidential(eye *Eye, e Effect) (hidden, addressed bool) {
-	if !isMessage(e.Kind) {
-		return false, false
-	}
 	switch channel, _ := channelOf(e); channel {
 	case ChannelPrivate:
 		target, _ := textMember(e.Payload, "target_id")

@@ -136,7 +136,7 @@ type Config struct {
 	TickEffects bool
 	Paused      bool
 	MaxAgents   int
-	MaxQuantum  int      // intents and drafts in one quantum
+	MaxQuantum  int      // intents and drafts that a tick takes at once; the others wait for the next
 	Kinds       []string // of intent, beside those that are always there
 	Rules       Rules
 

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -129,9 +130,9 @@ func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider 
 	for d.waiting = c.order(q, d.simTime, subs); len(d.waiting) > 0; d.waiting = d.waiting[1:] {
 		p := d.waiting[0]
 		o := &d.outcomes[p.index]
-		switch {
-		case p.sub.Timed && !finite(p.sub.SimTime):
-			*o = Outcome{Rejection: &Rejection{Code: InvalidIntent, Recovery: ModifyIntent, Reason: "sim_time is no finite number"}}
+		switch r := p.sub.untimely(); {
+		case r != nil:
+			*o = Outcome{Rejection: r}
 		case p.sub.Intent != nil:
 			*o = d.intent(p.sub.Intent, p)
 		case p.sub.Draft != nil:
@@ -240,6 +241,9 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 	if err := soundPayload(draft.Payload); err != nil {
 		return Outcome{Rejection: reject(&in, InvalidIntent, "payload: %v", err)}
 	}
+	if r := d.c.tooLarge(&in, draft.Payload); r != nil {
+		return Outcome{Rejection: r}
+	}
 	for _, text := range []string{uuid, draft.Kind, draft.SourceID, draft.SchemaVersion} {
 		if len(text) > MaxID || !utf8.ValidString(text) {
 			return Outcome{Rejection: reject(&in, InvalidIntent, "%q: want at most %d bytes of UTF-8", clip(text), MaxID)}
@@ -331,7 +335,7 @@ func (c *Core) admit(now time.Duration, in *Intent, more *tally) (Outcome, bool)
 	if r := in.structure(); r != nil {
 		return refused(r)
 	}
-	if r := c.unbound(in); r != nil {
+	if r := cmp.Or(c.unbound(in), c.tooLarge(in, in.Payload)); r != nil {
 		return refused(r)
 	}
 	if a, ok := c.recall(in.AgentID, in.ReqID); ok {

@@ -98,7 +98,7 @@ func (c *Core) Issue(now time.Duration, r TokenRequest) (Token, []Record, error)
 		length = a.settings.Deadline
 	}
 	if length > 0 {
-		t.Deadline = t.Issued + min(length, MaxLatency)
+		t.Deadline = after(t.Issued, min(length, MaxLatency))
 	}
 	if t.Budget <= 0 {
 		t.Budget = a.settings.TokenBudget
@@ -208,6 +208,19 @@ func (c *Core) Cancel(agent, reqID, reason string) ([]Record, bool) {
 		{"req_id", textValue(reqID)},
 		{"reason", textValue(clip(reason))},
 	}.value()}}, true
+}
+
+// Withdraw returns the record of a request that was given up while it waited
+// for its quantum: it is answered by [Cancelled] for ever. There is none if the agent
+// is not registered, or the request has been answered.
+func (c *Core) Withdraw(agent, reqID string) []Record {
+	if _, ok := c.agents[agent]; !ok {
+		return nil
+	}
+	if _, answered := c.recall(agent, reqID); answered {
+		return nil
+	}
+	return []Record{refusal(reject(&Intent{AgentID: agent, ReqID: reqID}, Cancelled, ReasonUser), 0)}
 }
 
 func (c *Core) applyCancel(v signal.Value, out *Applied) error {

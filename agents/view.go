@@ -218,8 +218,9 @@ func (o *Observer) delta(ops []Operation) Delta {
 // Observes reports whether an effect is one that the agent observes, by the
 // world as it is and by what the agent has been shown so far:
 //
-//   - its own effects always; a private message if it is the target, else not;
-//     a team's message only if it is of the team
+//   - its own effects always; what is said in private if it is the target, else
+//     not; what is said to a team only if it is of the team. The payload's channel says
+//     which it is, whatever the kind
 //   - else as the policy says, if it is a [Listener] with a say
 //   - else if the source is visible; or if a point of the payload (position, to)
 //     is in view; or the payload's entity_id or target_id is visible; or both

@@ -136,7 +136,6 @@ type interruption struct {
 // recalled is news as it bears on generations.
 type recalled struct {
 	News
-	at      time.Duration // when it counts from on
 	own     bool
 	visible bool
 	word    word
@@ -169,13 +168,6 @@ func (w *RequestWatch) Step(c *Core, s *Step) {
 	if settings, ok := c.Settings(agent); ok {
 		w.settings = settings
 	}
-	if s.registers(agent) {
-		// What was on its way is in the view that it now gets.
-		for n := len(w.recent); n > 0 && w.recent[n-1].at > s.At; n-- {
-			w.bytes -= sizeOf(w.recent[n-1].Delivery.Delta)
-			w.recent = w.recent[:n-1]
-		}
-	}
 	if n, ok := s.news(agent); ok {
 		w.recall(n, s)
 	}
@@ -205,13 +197,11 @@ func (w *RequestWatch) Step(c *Core, s *Step) {
 
 // recall keeps news for generations to come.
 func (w *RequestWatch) recall(n News, s *Step) {
-	r := recalled{News: n, at: n.Delivery.At}
+	r := recalled{News: n}
 	if e := s.Applied.Effect; e != nil {
 		r.own = e.SourceID == w.report.AgentID
 		r.visible = len(n.Delivery.Delta.Patches) > 0
 		r.word = wordOf(*e, s.Applied.Changes)
-	} else {
-		r.at = s.At // to be registered counts at once
 	}
 	w.recent = append(w.recent, r)
 	w.bytes += sizeOf(n.Delivery.Delta)
@@ -285,7 +275,7 @@ func (w *RequestWatch) end(s *Step, at time.Duration, end GenerationEnd) {
 		return
 	}
 	before := w.prior // the last one is this
-	if len(before.by) > 0 && g.StaleAt < at && g.StaleAt < before.at+g.Settings.Debounce {
+	if len(before.by) > 0 && g.StaleAt < at && g.StaleAt < after(before.at, g.Settings.Debounce) {
 		g.PutOff, g.Interrupted, g.By = true, before.at, before.by
 	}
 }
@@ -321,17 +311,17 @@ func (w *RequestWatch) hear(g *GenerationReport) {
 	for i := range w.recent {
 		r := &w.recent[i]
 		seq := r.Delivery.Delta.ViewSeq
-		if seq <= t.ContextSeq || r.at > until {
+		if seq <= t.ContextSeq || r.Delivery.At > until {
 			continue // in the context, or not told yet
 		}
 		h := Newer{News: r.News, Own: r.own}
-		if g.Settings.Interrupt == InterruptConflict && (r.at > t.Issued || r.Entry > g.Entry) {
+		if g.Settings.Interrupt == InterruptConflict && (r.Delivery.At > t.Issued || r.Entry > g.Entry) {
 			h.Matched = r.matches(t)
 		}
 		latest, conflict = max(latest, seq), conflict || len(h.Matched) > 0
 		if !stale && behind(latest, t.ContextSeq, g.Settings.Staleness) && (g.Settings.Interrupt == InterruptAlways || conflict) {
 			stale, h.Decisive = true, true
-			g.StaleAt = max(r.at, t.Issued)
+			g.StaleAt = max(r.Delivery.At, t.Issued)
 		}
 		g.Count++
 		if len(g.Newer) < MaxNewer || h.Decisive {

@@ -519,7 +519,9 @@ func (l *Log) fail(cause error) {
 }
 
 // failed returns a channel that is closed with the first failed write.
-func (l *Log) failed() <-chan struct{} { return l.failedCh }
+// Failed returns what is closed when a write fails, from when on the log is
+// read-only; see [Log.Err].
+func (l *Log) Failed() <-chan struct{} { return l.failedCh }
 
 // backgroundError is called by the store's own goroutines for failed flushes
 // and compactions. The store tries again at once and for ever; the pause

@@ -55,7 +55,7 @@ func (s *Session) waitFor(ctx context.Context, seq Seq) error {
 		}
 		select {
 		case <-changed:
-		case <-s.log.failed():
+		case <-s.log.Failed():
 		case <-s.log.done:
 			return ErrClosed
 		case <-ctx.Done():

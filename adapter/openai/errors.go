@@ -30,8 +30,9 @@ var (
 	ErrLimit = errors.New("the answer is too long")
 )
 
-// Error is why there is no answer, or not the whole one. It wraps Code and Err.
-// No text in it has the key.
+// Error is why there is no answer, or not the whole one. It wraps Err, and an
+// [*agents.Rejection] with Code, Recovery and RetryAfter, which is what a caller
+// that tries again goes by. No text in it has the key.
 type Error struct {
 	// Code is one of [agents.GenerationFailed], [agents.GenerationTimeout],
 	// [agents.BreakerOpen], and [agents.Cancelled] when the caller gave up.
@@ -81,10 +82,11 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Code}
+	list := []error{&agents.Rejection{Code: e.Code, Recovery: e.Recovery, RetryAfter: e.RetryAfter, Reason: e.Reason}}
+	if e.Err != nil {
+		list = append(list, e.Err)
 	}
-	return []error{e.Code, e.Err}
+	return list
 }
 
 // fault is an error that will not pass by itself; passing is one that may.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"slices"
@@ -13,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
+	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
 )
@@ -516,5 +519,46 @@ func TestCallersDeadline(t *testing.T) {
 	_, err := generate(ctx, p, prompt)
 	if !errors.Is(err, agents.GenerationTimeout) || !errors.Is(err, context.DeadlineExceeded) || p.Failures() != 0 {
 		t.Errorf("error %v, %d failures", err, p.Failures())
+	}
+}
+
+// failing is a generator that fails like this package's own.
+type failing struct{ err *openai.Error }
+
+func (f failing) Generate(context.Context, sajou.Prompt) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield("", f.err) }
+}
+
+// Who has an agent generate goes by what an error says: what will not pass is not
+// asked again, and what asks for a wait that is too long neither.
+func TestAgentHeedsErrors(t *testing.T) {
+	for _, e := range []*openai.Error{
+		{Code: agents.GenerationFailed, Recovery: agents.Abort, Status: 401, Err: openai.ErrService},
+		{Code: agents.GenerationFailed, Recovery: agents.RetryWithDelay, Status: 429, RetryAfter: time.Minute, Err: openai.ErrService},
+	} {
+		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ses, err := eng.Begin(t.Context(), "world", sajou.TimeManual)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := ses.Agents().Register(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := a.Generate(t.Context(), failing{e}, sajou.GenerateRequest{
+			ReqID: "1", Prompt: func(agents.View) sajou.Prompt { return sajou.Prompt{} },
+		})
+		got, ok := errors.AsType[*sajou.GeneratorError](err)
+		if !ok || !errors.Is(err, openai.ErrService) || !errors.Is(err, agents.GenerationFailed) {
+			t.Errorf("%v: ends with %v", e, err)
+		} else if got.Recovery != e.Recovery || got.RetryAfter != e.RetryAfter || len(out.Attempts) != 1 {
+			t.Errorf("%v: %d attempts, %s, again after %v", e, len(out.Attempts), got.Recovery, got.RetryAfter)
+		}
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,0 +1,217 @@
+package agents_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// TestConflictAtTheBeginning shows that session time 0 is a time like others:
+// news that arrives then interrupts what it conflicts with, also when the state was
+// taken up in between.
+func TestConflictAtTheBeginning(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"spatial_index":{"a":[0,0],"b":[1,0]}}`)))
+	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"interrupt":"only_conflict","deadline_ms":0}`)}))
+	r.issue("one", "/entities/b")
+	r.issue("two", "/entities/elsewhere")
+	r.draft(agents.Draft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
+	r.checkState()
+	if got, want := r.cancelled(), "0s one stale_due_to_conflict_seq_gap_1_threshold_0\n"; got != want {
+		t.Errorf("cancelled %q, want %q", got, want)
+	}
+}
+
+// TestRegisteredAnew shows that a new view takes its way like other news: until
+// it has arrived the agent goes by the old one and is not stale, and what was on its
+// way still conflicts when it comes.
+func TestRegisteredAnew(t *testing.T) {
+	r := meadow(t, `{"latency_model":1000,"cooldowns":"off","deadline_ms":0,"interrupt":"only_conflict"}`)
+	r.pass(time.Second)
+	r.issue("one", "/entities/b")
+	r.draft(agents.Draft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
+	r.draft(agents.Draft{Kind: "Ping", SourceID: "c"})
+	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"policy":"everything"}`)}))
+	r.checkState()
+	if got := r.core.LatestViewSeq(r.now, "a"); got != 0 {
+		t.Errorf("%d has reached a before anything could", got)
+	}
+	if o := r.submit(speak("a", "before", 0)); !o.OK() {
+		t.Errorf("stale by what has not arrived: %v", o.Err())
+	}
+	r.pass(time.Second)
+	if got, want := r.cancelled(), "2s one stale_due_to_conflict_seq_gap_3_threshold_0\n"; got != want {
+		t.Errorf("cancelled %q, want %q", got, want)
+	}
+	r.checkState()
+}
+
+// TestEndOfTime shows that the last of all times is one at which the world goes on.
+func TestEndOfTime(t *testing.T) {
+	r := meadow(t, `{"latency_model":1000,"debounce_ms":1000,"cooldowns":"off"}`)
+	r.pass(math.MaxInt64)
+	for range 2 {
+		r.issue("one")
+		r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+		r.checkState()
+	}
+	if d := r.arrived["a"]; d.At != math.MaxInt64 {
+		t.Errorf("told at %v", d.At)
+	}
+	if n := len(r.gone); n != 2 {
+		t.Errorf("%d generations were interrupted, want 2", n)
+	}
+	r.issue("late")
+	r.keep(r.core.Expire(r.now))
+	if a, ok := r.Answered("a", "late"); !ok || a.Code != agents.Timeout {
+		t.Errorf("at the end a generation is answered %v", a)
+	}
+}
+
+// TestSecretsOfAnyKind shows that what an effect's channel says holds for every
+// kind of effect: bystanders are not even told that there was one.
+func TestSecretsOfAnyKind(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{"team":"red"},"b":{"team":"red"},"c":{"team":"blue"}}}`)))
+	policies := map[string]string{"a": `{"policy":"everything"}`, "b": `{"policy":"everything"}`, "c": `{"policy":"everything"}`, "d": `{"policy":"channel","channels":["public"]}`}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, policies[id])}))
+	}
+	for _, tt := range []struct {
+		payload string
+		want    []string
+	}{
+		{`{"channel":"private","target_id":"b"}`, []string{"a", "b"}},
+		{`{"channel":"private","target_id":"d"}`, []string{"a"}},
+		{`{"channel":"team"}`, []string{"a", "b"}},
+		{`{"channel":"public"}`, []string{"a", "b", "c", "d"}},
+		{`{"channel":"long wave"}`, []string{"a", "b", "c", "d"}},
+		{`{}`, []string{"a", "b", "c", "d"}},
+	} {
+		_, records := r.core.Broadcast(r.now, agents.Draft{Kind: "Whisper", SourceID: "a", Payload: parse(t, tt.payload)})
+		var told []string
+		for _, d := range r.core.Apply(r.now, records[0]).Deliveries {
+			told = append(told, d.Agent)
+		}
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("%s is told %v, want %v", tt.payload, told, tt.want)
+		}
+	}
+}
+
+// moody is a policy that panics whenever it is asked, or when it is made.
+type moody struct{ reach bool }
+
+func (moody) Sees(*agents.Eye, string) bool                   { panic("sees") }
+func (moody) Shows(*agents.Eye, string, string) bool          { panic("shows") }
+func (moody) Covers(*agents.Eye, agents.Point) bool           { panic("covers") }
+func (moody) Hears(*agents.Eye, agents.Effect) agents.Verdict { panic("hears") }
+func (m moody) Reach() agents.Reach {
+	if m.reach {
+		panic("reach")
+	}
+	return agents.Opaque()
+}
+
+// TestPolicyPanics shows that a policy of the program's own that panics shows
+// nothing, and that one that cannot be made is refused.
+func TestPolicyPanics(t *testing.T) {
+	c, err := agents.NewCore(agents.Options{Customs: []agents.Custom{
+		{Name: "moody", Compile: func(signal.Value) (agents.Policy, error) { return moody{}, nil }},
+		{Name: "boundless", Compile: func(signal.Value) (agents.Policy, error) { return moody{reach: true}, nil }},
+		{Name: "stillborn", Compile: func(signal.Value) (agents.Policy, error) { panic("compile") }},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Bind("w", nil)
+	policy := func(name string) signal.Value {
+		return parse(t, `{"policy":"custom","version":0,"name":"`+name+`"}`)
+	}
+	for _, name := range []string{"boundless", "stillborn"} {
+		if _, err := c.Register(agents.Registration{AgentID: "a", Policy: policy(name)}); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	for _, decide := range []func() ([]agents.Record, error){
+		func() ([]agents.Record, error) { return c.Begin(parse(t, `{"entities":{"a":{"hp":1},"b":{}}}`)) },
+		func() ([]agents.Record, error) {
+			return c.Register(agents.Registration{AgentID: "a", Policy: policy("moody")})
+		},
+		func() ([]agents.Record, error) {
+			_, records := c.Broadcast(0, agents.Draft{Kind: "Hit", SourceID: "b", Payload: parse(t, `{"position":[1,2]}`)})
+			return records, nil
+		},
+	} {
+		records, err := decide()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if out := c.Apply(0, r); out.Err != nil {
+				t.Fatal(out.Err)
+			}
+		}
+	}
+	v, _ := c.View("a")
+	if got, want := v.VisibleEntities.String(), `{"a":{}}`; got != want || v.ViewSeq != 0 {
+		t.Errorf("it is shown %s of %d, want %s", got, v.ViewSeq, want)
+	}
+}
+
+// TestUntimely shows that what has no time gets no place in line, where it would
+// stay for ever.
+func TestUntimely(t *testing.T) {
+	r := meadow(t, `{"authority":"sim"}`)
+	var intake agents.Intake
+	in := speak("a", "r", 0)
+	for _, s := range []agents.Submission{{Intent: &in}, {Draft: &agents.Draft{Kind: "Ping", SourceID: "b"}}} {
+		for _, at := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			s.Timed, s.SimTime = true, at
+			if o := intake.Offer(r.core, r.now, s); o.Ticket != 0 || intake.Len() != 0 {
+				t.Errorf("%v at %v waits", s, at)
+			} else {
+				wantCode(t, o.Outcome, agents.InvalidIntent)
+			}
+		}
+	}
+}
+
+// TestLimit shows that what no record has room for is refused as malformed,
+// whatever way it comes, and that the rest of its quantum is decided.
+func TestLimit(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	r.core.Limit(20)
+	large, small := speak("a", "large", 0), speak("a", "small", 0)
+	large.Payload = parse(t, `{"text":"more than there is room for"}`)
+	d := r.core.Decide(r.now, agents.Quantum{By: agents.CloseFlush}, []agents.Submission{
+		{Intent: &large}, {Intent: &small}, {Draft: &agents.Draft{Kind: "Ping", SourceID: "b", Payload: large.Payload}},
+	})
+	wantCode(t, d.Outcomes[0], agents.InvalidIntent)
+	wantCode(t, d.Outcomes[2], agents.InvalidIntent)
+	if !d.Outcomes[1].OK() {
+		t.Errorf("the small one: %v", d.Outcomes[1].Err())
+	}
+	r.keep(d.Records)
+	var intake agents.Intake
+	wantCode(t, intake.Offer(r.core, r.now, agents.Submission{Intent: &large}).Outcome, agents.InvalidIntent)
+}
+
+// TestWithdraw shows that a request that is given up while it waits is answered
+// for ever, once.
+func TestWithdraw(t *testing.T) {
+	r := meadow(t, `{"authority":"sim","cooldowns":"off"}`)
+	r.keep(r.core.Withdraw("a", "r"))
+	o := r.submit(speak("a", "r", 0))
+	wantCode(t, o, agents.Cancelled)
+	if again := r.core.Withdraw("a", "r"); again != nil || o.Status != agents.Duplicate {
+		t.Errorf("answered %v, and once more by %v", o.Status, again)
+	}
+	if records := r.core.Withdraw("nobody", "r"); records != nil {
+		t.Errorf("of nobody: %v", records)
+	}
+}
