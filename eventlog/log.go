@@ -518,7 +518,6 @@ func (l *Log) fail(cause error) {
 	}
 }
 
-// failed returns a channel that is closed with the first failed write.
 // Failed returns what is closed when a write fails, from when on the log is
 // read-only; see [Log.Err].
 func (l *Log) Failed() <-chan struct{} { return l.failedCh }

@@ -34,7 +34,7 @@ func TestEpisodeExitCodes(t *testing.T) {
 		{"lint --strict " + good, 1},
 		{"lint " + bad, 1},
 		{"lint " + yaml + " " + dead, 0},
-		{"lint " + dir, 1},
+		{"lint " + dir, 2},
 		{"graph", 2},
 		{"graph " + good, 0},
 		{"graph " + bad, 1},
