@@ -35,6 +35,8 @@ func misplaced(command, name string, text []byte) string {
 	switch {
 	case word == "simulation":
 		what, reader = "a scenario of agents", "sim"
+	case word == "episode":
+		what, reader = "an episode", "episode play"
 	case word == "scene":
 		what, reader = "a scene", "define add"
 	case has("on") && has("steps"), has("sequence") && has("steps"), has("easing") && has("curve"):

@@ -219,10 +219,10 @@ func (r *reader) inside(f finding, whole choreography.Diagnostic) choreography.D
 // offset of the text, which is also the place of whole.
 func (r *reader) judged(inForce *choreography.Catalog, offset int, whole choreography.Diagnostic) choreography.Diagnostics {
 	var text json.RawMessage
-	if json.NewDecoder(bytes.NewReader(r.text[offset:])).Decode(&text) != nil {
-		return nil
+	var all choreography.Diagnostics
+	if err := json.NewDecoder(bytes.NewReader(r.text[offset:])).Decode(&text); err == nil { // it was parsed before
+		_, all = choreography.ParseWith(inForce, r.file, text)
 	}
-	_, all := choreography.ParseWith(inForce, r.file, text)
 	for i := range all {
 		if all[i].Line == 1 {
 			all[i].Column += whole.Column - 1
@@ -238,8 +238,8 @@ func (r *reader) judged(inForce *choreography.Catalog, offset int, whole choreog
 // written, also where it could not be brought into force.
 func Remarks(file string, text []byte) choreography.Diagnostics {
 	r := reader{file: file, text: text}
-	value, err := signal.ParseValue(text)
-	if err != nil {
+	value, _ := signal.ParseValue(text) // nothing, if it is not JSON
+	if value == nil {
 		return nil
 	}
 	var marks []*jsonplace.Mark

@@ -31,20 +31,24 @@ type Declared struct {
 // is returned, and the catalog as it was.
 func Read(c *choreography.Catalog, file string, text []byte) (declared []Declared, next *choreography.Catalog, diagnostics choreography.Diagnostics) {
 	value, err := signal.ParseValue(text)
+	refuse := func(message string) choreography.Diagnostics {
+		return choreography.Diagnostics{{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: message}}
+	}
 	switch {
 	case isZip(file, text):
 		declared, diagnostics = readZip(file, text)
-	case isSimulation(value), isRecording(text, value):
-		diagnostics = choreography.Diagnostics{{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: otherKind(value)}}
+	case sajouOf(value) == "simulation":
+		diagnostics = refuse("this is a scenario of agents, which is for sajou-replay sim")
+	case sajouOf(value) == "episode":
+		diagnostics = refuse("this is an episode, which is for sajou-replay episode lint")
+	case isRecording(text, value):
+		diagnostics = refuse("this is a recording, which is for sajou-replay import")
 	case err == nil && value.Kind() == signal.KindArray:
 		declared, diagnostics = readList(c, file, text, value)
 	case err == nil && scene.IsScene(value):
 		declared, diagnostics = bundled(file)(scene.ParseBundle(file, text))
 	case err == nil && isScenario(value):
-		diagnostics = choreography.Diagnostics{{
-			File: file, Line: 1, Column: 1, Severity: choreography.Error,
-			Message: `this is a scenario, which is for sajou-replay rehearse; what its "definitions" hold can stand in a file of its own`,
-		}}
+		diagnostics = refuse(`this is a scenario, which is for sajou-replay rehearse; what its "definitions" hold can stand in a file of its own`)
 	default:
 		var declarations []choreography.Declaration
 		declarations, diagnostics = choreography.ParseWith(c, file, text)
@@ -73,11 +77,11 @@ func isScenario(v signal.Value) bool {
 	return definitions && script
 }
 
-// isSimulation reports whether v is what sajou-replay sim plays.
-func isSimulation(v signal.Value) bool {
+// sajouOf returns what a value says to be, "" if it says nothing.
+func sajouOf(v signal.Value) string {
 	word, _ := v.Get("sajou")
 	text, _ := word.Text()
-	return text == "simulation"
+	return text
 }
 
 // isRecording reports whether a text is a recording of signals, one a line:
@@ -93,13 +97,6 @@ func isRecording(text []byte, value signal.Value) bool {
 	_, typed := value.Get("type")
 	_, payload := value.Get("payload")
 	return typed && payload
-}
-
-func otherKind(v signal.Value) string {
-	if isSimulation(v) {
-		return "this is a scenario of agents, which is for sajou-replay sim"
-	}
-	return "this is a recording, which is for sajou-replay import"
 }
 
 // readList reads an array. Scenes have a reader of their own; the other one
