@@ -54,13 +54,16 @@ func noAddress(address, format string, args ...any) error {
 //	t:2026-11-21T14:02:05Z
 //	perf:p-812-1    where that performance began
 //	@name           a bookmark
-//	beat:salary#1   a beat
+//	beat:salary     where that beat landed
+//	beat:salary#2   where it landed the second time; #-1 is the last
+//	turn:3          where turn 3 was opened; turn:3#2 is the second time
 //
 // and any of them followed by +350ms, a duration of Go's notation.
 type Address struct {
 	kind   addressKind
-	number uint64        // the Seq; how far before the end
+	number uint64        // the Seq; how far before the end; the turn
 	name   string        // hash prefix in lower case; performance; bookmark; beat
+	nth    int64         // of a beat or a turn: which time, from 1, or from -1 backwards
 	at     time.Duration // since the beginning, or since midnight
 	wall   time.Time
 	offset time.Duration
@@ -79,6 +82,7 @@ const (
 	byPerformance
 	byBookmark
 	byBeat
+	byTurn
 )
 
 // String returns the address as it was written.
@@ -113,10 +117,12 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
+const wanted = "want a number, end, end-N, #HASH, t:TIME, perf:ID, beat:ID or turn:N"
+
 func (a *Address) parseBase(s string) error {
 	switch {
 	case s == "":
-		return syntax(a.text, "want a number, end, end-N, #HASH, t:TIME or perf:ID")
+		return syntax(a.text, "%s", wanted)
 	case isDigit(s[0]):
 		a.kind = bySeq
 		return a.parseNumber(s)
@@ -135,11 +141,12 @@ func (a *Address) parseBase(s string) error {
 	case s[0] == '@' && len(s) > 1:
 		a.kind, a.name = byBookmark, s[1:]
 		return nil
-	case strings.HasPrefix(s, "beat:") && len(s) > len("beat:"):
-		a.kind, a.name = byBeat, s[len("beat:"):]
-		return nil
+	case strings.HasPrefix(s, "beat:"):
+		return a.parseBeat(s[len("beat:"):])
+	case strings.HasPrefix(s, "turn:"):
+		return a.parseTurn(s[len("turn:"):])
 	}
-	return syntax(a.text, "want a number, end, end-N, #HASH, t:TIME or perf:ID")
+	return syntax(a.text, "%s", wanted)
 }
 
 func (a *Address) parseNumber(s string) error {
@@ -194,6 +201,44 @@ func (a *Address) parsePerformance(s string) error {
 	}
 	a.kind, a.name, a.number = byPerformance, s, n
 	return nil
+}
+
+// parseBeat reads ID or ID#N. Of an id that itself ends in a number sign and
+// digits, N has to be written.
+func (a *Address) parseBeat(s string) error {
+	id, err := a.parseNth(s)
+	if err != nil || id == "" {
+		return syntax(a.text, "want beat:ID or beat:ID#N, N from 1, or from -1 backwards")
+	}
+	a.kind, a.name = byBeat, id
+	return nil
+}
+
+func (a *Address) parseTurn(s string) error {
+	number, err := a.parseNth(s)
+	n, err2 := parseUint(number)
+	if err != nil || err2 != nil || n == 0 {
+		return syntax(a.text, "want turn:N, the number of a turn")
+	}
+	a.kind, a.number = byTurn, n
+	return nil
+}
+
+// parseNth takes the #N from the end of s; without one it is the first time.
+func (a *Address) parseNth(s string) (rest string, err error) {
+	a.nth = 1
+	i := strings.LastIndexByte(s, '#')
+	if i < 0 {
+		return s, nil
+	}
+	number := s[i+1:]
+	if digits := strings.TrimPrefix(number, "-"); digits == "" || !isDigit(digits[0]) {
+		return s, nil // of the id
+	}
+	if a.nth, err = strconv.ParseInt(number, 10, 64); err == nil && a.nth == 0 {
+		err = strconv.ErrRange
+	}
+	return s[:i], err
 }
 
 // parseUint reads decimal digits and nothing else.

@@ -76,9 +76,17 @@ func TestResolve(t *testing.T) {
 		{"perf:p-1", "syntax: id of a performance"},
 		{"perf:1-1", "syntax: id of a performance"},
 		{"@release", "none: by a bookmark yet"},
-		{"beat:salary#1", "none: by a beat yet"},
+		{"beat:salary#1", "none: tape has no script"},
+		{"turn:1", "none: tape has no script"},
 		{"@", "syntax: want a number"},
-		{"beat:", "syntax: want a number"},
+		{"beat:", "syntax: want beat:ID"},
+		{"beat:#1", "syntax: want beat:ID"},
+		{"beat:a#0", "syntax: N from 1"},
+		{"beat:a#9223372036854775808", "syntax: N from 1"},
+		{"turn:", "syntax: number of a turn"},
+		{"turn:0", "syntax: number of a turn"},
+		{"turn:-1", "syntax: number of a turn"},
+		{"turn:1#x", "syntax: number of a turn"},
 		{"", "syntax: want a number"},
 		{"start", "syntax: want a number"},
 		{"+5ms", "syntax: want a number"},
@@ -224,7 +232,7 @@ func TestResolvePerformance(t *testing.T) {
 // What parses resolves or is refused without a panic, and a resolved moment
 // written down resolves to itself.
 func FuzzAddress(f *testing.F) {
-	for _, s := range []string{"812", "end-10", "1+350ms", "#abcd", "t:1.5s", "t:14:02:05.5", "t:2026-11-21T14:02:05+02:00", "perf:p-1-1", "@a", "beat:b#1", "1..end"} {
+	for _, s := range []string{"812", "end-10", "1+350ms", "#abcd", "t:1.5s", "t:14:02:05.5", "t:2026-11-21T14:02:05+02:00", "perf:p-1-1", "@a", "beat:b#1", "beat:b#-1", "turn:2#2", "1..end"} {
 		f.Add(s)
 	}
 	tape := song()

@@ -39,8 +39,8 @@ func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
 		m, err = r.findPerformance(ctx, a)
 	case byBookmark:
 		return Moment{}, noAddress(a.text, "nothing of this session can be addressed by a bookmark yet")
-	case byBeat:
-		return Moment{}, noAddress(a.text, "nothing of this session can be addressed by a beat yet")
+	case byBeat, byTurn:
+		m.Seq, err = r.findMark(ctx, a)
 	}
 	if err != nil {
 		return Moment{}, err

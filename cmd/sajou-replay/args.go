@@ -44,7 +44,7 @@ func likeAddress(s string) bool {
 	if numbered.MatchString(s) {
 		return true
 	}
-	for _, prefix := range []string{"#", "@", "t:", "perf:", "beat:", "end+", "end-"} {
+	for _, prefix := range []string{"#", "@", "t:", "perf:", "beat:", "turn:", "end+", "end-"} {
 		if strings.HasPrefix(s, prefix) {
 			return true
 		}

@@ -148,6 +148,8 @@ Addresses of a moment:
   812+350ms        350 ms of session time after entry 812
   t:1.5s           session time; t:14:02:05 is the time of day (UTC)
   perf:p-812-1     where that performance began
+  beat:salary      where that beat landed; beat:salary#2 the second time, #-1 the last
+  turn:3           where turn 3 was opened
 Ranges a..b include both ends; a.. and ..b are open.`,
 		Example: `  sajou-replay demo
   sajou-replay sim --example
