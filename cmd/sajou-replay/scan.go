@@ -19,9 +19,11 @@ import (
 const expressionHelp = `Expressions are CEL (cel.dev) over
   seq, at       the entry's number and session time in ms (a double: at > 1500.0)
   entry         seq, at, kind, hash; of a signal id, type, timestamp, source,
-                correlationId, metadata, payload, problem, raw
+                correlationId, metadata, payload, problem, raw; of the others
+                define, effect, beat or session
   state, prev   the states after and before the entry: seq, at, session,
-                performances, stage (entities, beams, sounds, diagnostics)
+                performances, stage (entities, beams, sounds, diagnostics),
+                director (turn, beats, flags, choices_made, directive)
 What an entry or a state lacks makes the condition false; has(entry.payload.x)
 asks. The names are checked before the first entry is read.`
 
@@ -53,6 +55,7 @@ picture cannot be drawn.`,
 		Example: `  sajou-replay scan --where 'entry.type == "error"' --first
   sajou-replay scan --where 'state.performances.size() > 3'
   sajou-replay scan --where 'state.performances.size()' --changes
+  sajou-replay scan --where 'state.director.beats.salary.status == "detected"' --first
   sajou-replay scan release-42 100..200 --where 'has(entry.problem)' -o jsonl
   sajou-replay scan --where 'state.stage.entities.scout.opacity < 0.5' --first
   sajou-replay scan --image good.png --max-diff 1% --mask clock.png --first

@@ -252,9 +252,11 @@ func (e *entryVars) raw() ref.Val {
 
 func (e *entryVars) define() ref.Val  { return e.worded(eventlog.KindDefine) }
 func (e *entryVars) session() ref.Val { return e.worded(eventlog.KindSession) }
+func (e *entryVars) effect() ref.Val  { return e.worded(eventlog.KindEffect) }
+func (e *entryVars) beat() ref.Val    { return e.worded(eventlog.KindBeat) }
 
-// worded returns the object of one member that the data of define and session
-// entries, [word, value], is shown as.
+// worded returns the object of one member that the data of define, effect, beat
+// and session entries, [word, value], is shown as.
 func (e *entryVars) worded(kind eventlog.Kind) ref.Val {
 	if e.entry.Kind != kind {
 		return nil
@@ -266,7 +268,7 @@ func (e *entryVars) worded(kind eventlog.Kind) ref.Val {
 	return &object{members: oneMember{word, v}}
 }
 
-// wordOf splits the data of a define or session entry.
+// wordOf splits the data of such an entry.
 func wordOf(data []byte) (word string, v signal.Value, ok bool) {
 	whole, rest, err := signal.CheckValue(data)
 	if err != nil || len(rest) != 0 || whole.Kind() != signal.KindArray || whole.Len() != 2 {
@@ -292,7 +294,7 @@ func (e *entryVars) data() ref.Val {
 		if e.sig() != nil {
 			return nil
 		}
-	case eventlog.KindDefine, eventlog.KindSession:
+	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindBeat, eventlog.KindSession:
 		if _, _, ok := wordOf(e.entry.Data); ok {
 			return nil
 		}

@@ -59,6 +59,8 @@ var entryMembers = map[string]*types.FieldType{
 	"raw":           member(jsonObject, (*entryVars).raw),
 
 	"define":  member(jsonObject, (*entryVars).define),
+	"effect":  member(jsonObject, (*entryVars).effect),
+	"beat":    member(jsonObject, (*entryVars).beat),
 	"session": member(jsonObject, (*entryVars).session),
 	"data":    member(cel.StringType, (*entryVars).data),
 }

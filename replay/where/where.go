@@ -16,8 +16,8 @@
 //
 // An entry has the members that exports of it have: key if its batch had one;
 // for a signal id, type, timestamp, source, correlationId, metadata, payload,
-// problem, raw; for a define or session entry define or session; for others
-// data. What a member of entry, state or prev is called is checked when the
+// problem, raw; for a define, effect, beat or session entry a member of that
+// name; for others data. What a member of entry, state or prev is called is checked when the
 // expression is compiled, and so is a member of a projection that is [Closed];
 // what is further inside, and in payloads, is not known before it is read.
 //

@@ -190,7 +190,7 @@ func TestCompileErrors(t *testing.T) {
 		{`entry.tpe == "x"`, 7, `entry has no member "tpe"; did you mean "type"?`},
 		{`true && state.performnces.size() > 1`, 15, `state has no member "performnces"; did you mean "performances"?`},
 		{`prev.x == 1`, 6, `prev has no member "x"; it has at, count, performances, seq`},
-		{`entry.toolName == "x"`, 7, `entry has no member "toolName"; it has at, correlationId, data`},
+		{`entry.toolName == "x"`, 7, `entry has no member "toolName"; it has at, beat, correlationId, data`},
 		{`state.count.evn`, 13, `state.count has no member "evn"; did you mean "even"?`},
 		{`true || prev.count.elsewhere > 3`, 20, `prev.count has no member "elsewhere"; it has even, half, list, n`},
 		{`has(state.count.evn)`, 0, `state.count has no member "evn"`},
@@ -317,6 +317,8 @@ func TestKinds(t *testing.T) {
 	opened := &eventlog.Entry{Seq: 1, Kind: eventlog.KindSession, Data: worded(`"opened"`, `{"time":"wall"}`)}
 	broken := &eventlog.Entry{Seq: 1, Kind: eventlog.KindSignal, Data: []byte{0xc1}}
 	effect := &eventlog.Entry{Seq: 1, Kind: eventlog.KindEffect, Data: []byte{0x01}}
+	accepted := &eventlog.Entry{Seq: 1, Kind: eventlog.KindEffect, Data: worded(`"effect"`, `{"kind":"Move"}`)}
+	landed := &eventlog.Entry{Seq: 1, Kind: eventlog.KindBeat, Data: worded(`"beatLanded"`, `{"turn":4,"beat":"salary"}`)}
 	irregular := entryOf(t, 1, 0, `{"type":"x","payload":{"a":1},"extra":true}`)
 	flagged := entryOf(t, 1, 0, `{"id":"1","type":"tool_call","timestamp":1,"source":"s","payload":{"a":1}}`)
 	for _, tc := range []struct {
@@ -328,6 +330,8 @@ func TestKinds(t *testing.T) {
 		{opened, `entry.session.opened.time == "wall" && !has(entry.define) && !has(entry.key)`},
 		{broken, `entry.data == "c1" && !has(entry.type)`},
 		{effect, `entry.data == "01" && entry.kind == "effect"`},
+		{accepted, `entry.effect.effect.kind == "Move" && !has(entry.data) && !has(entry.beat)`},
+		{landed, `entry.beat.beatLanded.beat == "salary" && has(entry.beat.beatLanded) && !has(entry.beat.turnOpened) && !has(entry.data)`},
 		{irregular, `entry.type == "x" && entry.raw.extra && !has(entry.payload) && has(entry.problem)`},
 		{flagged, `entry.payload.a == 1 && entry.problem.contains("toolName") && !has(entry.raw)`},
 		{nil, `seq == 0 && at == 0.0 && !has(entry.seq) && !has(state.seq) && !has(prev.count)`},
