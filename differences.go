@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -175,9 +176,9 @@ func (t *PlayedTurn) facts() map[fact]outcome {
 		case director.ChoiceDeclined:
 			put("choice", textMember(v, "choice_point"), "declined")
 		case director.FlagSet:
-			put("flag", textMember(v, "flag"), "set by "+textMember(v, "cause"))
+			put("flag", textMember(v, "flag"), "set by "+causeText(v))
 		case director.FlagCleared:
-			put("flag", textMember(v, "flag"), "cleared by "+textMember(v, "cause"))
+			put("flag", textMember(v, "flag"), "cleared by "+causeText(v))
 		case director.ObjectiveCompleted:
 			put("objective", textMember(v, "objective"), "completed by "+textMember(v, "cause"))
 		case director.ObjectiveFailed:
@@ -207,4 +208,14 @@ func verdictFact(v signal.Value) (fact, outcome) {
 
 func landingText(v signal.Value) string {
 	return fmt.Sprintf("%s by %s, heard in turn %s", textMember(v, "assurance"), textMember(v, "method"), strconv.Itoa(intMember(v, "heard_at_turn")))
+}
+
+// causeText returns what set a flag. Of what was heard the number of its entry is
+// left out: two sessions do not have the same.
+func causeText(v signal.Value) string {
+	cause := textMember(v, "cause")
+	if kind, _, ok := strings.Cut(cause, ":"); ok && boolMember(v, "outside") {
+		return "a " + kind
+	}
+	return cause
 }

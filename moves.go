@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // move is one thing that was done to the director of a recorded session from
@@ -27,28 +29,59 @@ type move struct {
 	prompts map[director.Subject]director.Digest // what was asked about a response
 	before  []director.Message                   // what its judges saw before the response
 	rebuilt bool                                 // the recorded episode makes the recorded prompts of that
-	// verdicts are those that were awaited, in the order in which they came.
-	verdicts []RecordedVerdict
-	episode  *director.Episode // of an episode that begins
+	verdict *RecordedVerdict                     // that was awaited
+	episode *director.Episode                    // that begins, or goes on as another version
+	heard   *heard                               // what happened outside the play, if that is what this is
 
 	asked *director.State // when all was asked
 }
 
-// maxMoveVerdicts bounds the verdicts about one response. An unclear answer is
-// asked for again a few times at most.
-const maxMoveVerdicts = 1 << 16
+// heard is a signal or an effect that rules about flags may be about.
+type heard struct {
+	kind    director.EventKind
+	name    string
+	payload signal.Value
+}
+
+// heardOf returns what an entry lets the director hear, nil if nothing. Signals
+// that the director's own events became come of those again.
+func heardOf(e *eventlog.Entry) *heard {
+	switch e.Kind {
+	case eventlog.KindSignal:
+		sig, err := signal.Decode(e.Data)
+		if err != nil || sig.Problem != "" || sig.Source == cueSource && sig.ID == fmt.Sprintf("cue-%d", e.Seq) {
+			return nil
+		}
+		return &heard{director.OfSignal, sig.Type, sig.Payload}
+	case eventlog.KindEffect:
+		r, err := WorldRecordOf(e)
+		if err != nil || r.Word != agents.WordEffect {
+			return nil
+		}
+		payload, _ := r.Value.Get("payload")
+		return &heard{director.OfEffect, textMember(r.Value, "kind"), payload}
+	default:
+		return nil
+	}
+}
 
 // moves returns what was done to the director of the session, in order. A
-// response is told when all about it is known; if seen is true, with what its
-// judges saw before it.
-func (r *Replay) moves(ctx context.Context, seen bool) iter.Seq2[*move, error] {
+// response is told with what was asked about it and, if seen is true, with what
+// its judges saw before it. Of what happens outside the play that is told which the
+// recorded episode listens to, or another one that may be given.
+func (r *Replay) moves(ctx context.Context, seen bool, also *director.Episode) iter.Seq2[*move, error] {
 	return func(yield func(*move, error) bool) {
 		log, err := r.engine.log.Session(r.name)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		m := mover{yield: yield, seen: seen}
+		m := mover{yield: yield, seen: seen, listens: map[string]bool{}}
+		if also != nil {
+			for _, rule := range also.FlagRules {
+				m.listens[rule.Kind.String()+" "+rule.Name] = true
+			}
+		}
 		for e, err := range log.Entries(ctx, 1) {
 			if err != nil {
 				yield(nil, err)
@@ -68,14 +101,15 @@ func (r *Replay) moves(ctx context.Context, seen bool) iter.Seq2[*move, error] {
 
 // mover makes moves of entries.
 type mover struct {
-	yield  func(*move, error) bool
-	seen   bool
-	state  director.State
-	user   *Said // that came and is not used yet
-	answer *Said // likewise, of the character
-	open   *move // a response about which not all is known
-	guided bool  // the guidance that comes next belongs to a move
-	scene  dialogue
+	yield   func(*move, error) bool
+	seen    bool
+	listens map[string]bool // to what, "signal NAME", besides what the episode does
+	state   director.State
+	user    *Said // that came and is not used yet
+	answer  *Said // likewise, of the character
+	open    *move // a response about which not all is known
+	guided  bool  // the guidance that comes next belongs to a move
+	scene   dialogue
 }
 
 func (m *mover) flush() bool {
@@ -104,6 +138,12 @@ func (m *mover) entry(e *eventlog.Entry) bool {
 				return true
 			}
 		}
+	}
+	if h := heardOf(e); h != nil {
+		if !m.state.Listens(h.kind, h.name) && !m.listens[h.kind.String()+" "+h.name] {
+			return true
+		}
+		return m.flush() && m.yield(&move{seq: e.Seq, at: e.At, turn: m.state.Turn(), heard: h}, nil)
 	}
 	r, ok := eventOf(e)
 	if !ok || m.state.Apply(r.Word, r.Value) != nil {
@@ -162,17 +202,17 @@ func (m *mover) entry(e *eventlog.Entry) bool {
 		return true
 	case director.VerdictRecorded:
 		if !boolMember(r.Value, "inactive") {
-			if m.open != nil && textMember(r.Value, "method") == director.Semantic.String() && len(m.open.verdicts) < maxMoveVerdicts {
-				m.open.verdicts = append(m.open.verdicts, recordedVerdict(e.Seq, r.Value))
+			if textMember(r.Value, "method") != director.Semantic.String() {
+				return true
 			}
-			return true
+			v := recordedVerdict(e.Seq, r.Value)
+			mv.verdict = &v
 		}
 	case director.ChoiceSelected:
 		m.scene.label = strings.Clone(textMember(r.Value, "label"))
-	case director.FlagSet, director.FlagCleared:
-		if !boolMember(r.Value, "outside") {
-			return true
-		}
+	case director.EpisodeRevised:
+		view, _ := m.state.View().(map[string]any)
+		mv.episode, m.guided = m.state.Episode(), view["phase"] == "opened"
 	case director.BeatForced:
 		m.scene.force(m.state.Turn(), textMember(r.Value, "line"))
 		return true

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sajou-dev/sajou-go/director"
@@ -50,7 +51,8 @@ var ErrEpisodeID = errors.New("sajou: the session plays no episode of that id")
 
 // Rerun plays what was said and chosen in the recorded session through the
 // director of another one, which has no episode yet, at the recorded session times
-// if its time is not the wall clock's. The same episode in mode [RerunStrict] gives the
+// if its time is not the wall clock's. Signals and effects are heard by its rules
+// and not recorded again. The same episode in mode [RerunStrict] gives the
 // same events. [Differences] tells what became different.
 //
 // Where a choice that was made is not open now, its label is what the user says.
@@ -67,12 +69,12 @@ func (r *Replay) Rerun(ctx context.Context, to *Session, cfg RerunConfig) (Reran
 		return Reran{}, errors.New("sajou: no judge to ask again")
 	}
 	begun := false
-	for m, err := range r.moves(ctx, true) {
+	for m, err := range r.moves(ctx, true, cfg.Episode) {
 		if err != nil {
 			return again.reran, err
 		}
 		begun = begun || m.episode != nil
-		if m.episode != nil && cfg.Episode != nil && m.episode.ID != cfg.Episode.ID && !again.found {
+		if m.word == director.EpisodeStarted && cfg.Episode != nil && m.episode.ID != cfg.Episode.ID && !again.found {
 			return again.reran, fmt.Errorf("%w: it is %q, and the session plays %q", ErrEpisodeID, cfg.Episode.ID, m.episode.ID)
 		}
 		to.clock.reach(m.at)
@@ -131,17 +133,25 @@ func (a *rerun) move(ctx context.Context, m *move) error {
 	case director.ChoiceSelected:
 		return a.choose(ctx, m)
 	case director.VerdictRecorded:
-		return a.late(ctx, m)
-	default:
-		// What was heard outside the play is taken as it was.
+		switch {
+		case a.Mode == RerunLive:
+			return nil
+		case m.verdict == nil:
+			return a.late(ctx, m)
+		default:
+			return a.judge(ctx, m.verdict)
+		}
+	case director.EpisodeRevised:
+		if a.Episode != nil && a.Episode.ID == m.episode.ID {
+			return nil // it is what is given from the beginning
+		}
+		return a.settled(ctx, func() error { return a.director.Revise(ctx, m.episode) })
+	case "":
 		return a.director.decide(ctx, func(s *director.State) ([]director.Record, error) {
-			then := *s
-			if then.Apply(m.record.Word, m.record.Value) != nil {
-				return nil, nil
-			}
-			return []director.Record{m.record}, nil
+			return s.Heard(m.heard.kind, m.heard.name, m.heard.payload, fmt.Sprintf("%v:%d", m.heard.kind, m.seq))
 		})
 	}
+	return nil
 }
 
 func (a *rerun) start(ctx context.Context, m *move) error {
@@ -217,18 +227,14 @@ func (a *rerun) choose(ctx context.Context, m *move) error {
 
 // late records a verdict that came when nobody waited for it.
 func (a *rerun) late(ctx context.Context, m *move) error {
-	if a.Mode == RerunLive {
-		return nil
-	}
 	v := recordedVerdict(m.seq, m.record.Value).Verdict
+	v.Try = math.MaxInt // of a try that nobody waits for
 	return a.director.decide(ctx, func(s *director.State) ([]director.Record, error) {
 		_, records, err := s.Judge(v)
-		if err != nil || len(records) == 0 || !boolMember(records[0].Value, "inactive") {
-			// It is about what this episode does not have, or somebody waits for it
-			// in this story, and it was too late in that one.
-			return nil, nil
+		if errors.Is(err, director.ErrNotFound) || errors.Is(err, director.ErrTurn) {
+			return nil, nil // it is about what there is not in this story
 		}
-		return records, nil
+		return records, err
 	})
 }
 
@@ -252,12 +258,24 @@ func (a *rerun) respond(ctx context.Context, m *move) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range m.verdicts {
-		if err := a.judge(ctx, v); err != nil {
-			return err
+	for _, q := range out.Questions {
+		if _, asked := m.prompts[q.Subject]; asked {
+			continue // what was answered, or was not, comes next
+		}
+		for again := true; again; {
+			again = false
+			v := director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Failure: ErrUnanswered.Error()}
+			err := a.director.decide(ctx, func(s *director.State) (records []director.Record, err error) {
+				_, records, err = s.Judge(v)
+				again = askedAgain(records)
+				return records, err
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return a.unanswered(ctx, m)
+	return nil
 }
 
 // check compares questions with those that were recorded.
@@ -271,7 +289,7 @@ func (m *move) check(questions []director.Question) error {
 }
 
 // judge gives a recorded verdict to the director, unless nobody asks for it.
-func (a *rerun) judge(ctx context.Context, v RecordedVerdict) error {
+func (a *rerun) judge(ctx context.Context, v *RecordedVerdict) error {
 	return a.director.decide(ctx, func(s *director.State) ([]director.Record, error) {
 		if v.Turn != s.Turn() || !slices.Contains(s.Awaiting(), v.Subject) {
 			return nil, nil
@@ -283,29 +301,6 @@ func (a *rerun) judge(ctx context.Context, v RecordedVerdict) error {
 		}
 		return records, err
 	})
-}
-
-// unanswered gives up what the recording has no answer to. Where nobody ever
-// answered in the recording, the question stays open here.
-func (a *rerun) unanswered(ctx context.Context, m *move) error {
-	return a.director.decide(ctx, func(s *director.State) (records []director.Record, err error) {
-		open := s.Awaiting()
-		for _, subject := range open {
-			if _, was := m.prompts[subject]; was && !m.answered(subject) {
-				return nil, nil
-			}
-		}
-		if len(open) == 0 {
-			return nil, nil
-		}
-		_, records, err = s.Expire(ErrUnanswered.Error())
-		return records, err
-	})
-}
-
-// answered reports whether a last verdict was recorded about a subject.
-func (m *move) answered(s director.Subject) bool {
-	return slices.ContainsFunc(m.verdicts, func(v RecordedVerdict) bool { return v.Subject == s && !v.Again })
 }
 
 func decodeHex(dst []byte, text string) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay"
 )
 
 const dinner = `{
@@ -75,12 +78,15 @@ func (p *table) choose(point, option, label string) {
 	p.before = append(p.before, director.Message{Role: "user", Text: label})
 }
 
-// inTurn asks one after the other, so that the order of answers is the same each
-// time: it says YES to what is about the response's last word.
+// inTurn answers what it is asked about a response again and again in turn, and
+// else NO.
 func inTurn(answers map[string][]string) judgeFunc {
 	asked := map[string]int{}
+	var mu sync.Mutex
 	return func(_ context.Context, q director.Question) (string, error) {
 		key := fmt.Sprintf("%d.%d %s", q.Turn, q.Attempt, q.Subject.ID)
+		mu.Lock()
+		defer mu.Unlock()
 		list := answers[key]
 		n := asked[key]
 		asked[key]++
@@ -366,4 +372,155 @@ func TestRecordedJudge(t *testing.T) {
 	if _, _, err := verdicts.Judge(sajou.RerunLoose, nil, nil).Judge(t.Context(), q); !errors.Is(err, sajou.ErrUnanswered) {
 		t.Errorf("a beat that nobody asked about: %v", err)
 	}
+}
+
+// What was heard outside the play is heard again, and a version that came into
+// force later does so again.
+func TestRerunHearsAndRevises(t *testing.T) {
+	eng := memory(t, sajou.Config{})
+	was := beginManual(t, eng, "was")
+	ctx := t.Context()
+	d := was.Director()
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal := func(n int64) {
+		t.Helper()
+		_, err := was.Record(ctx, sajou.Record{Signals: step{typ: "error"}.record(t, int(n), n).Signals})
+		do(err)
+	}
+	signal(1) // before anybody listens
+	do(d.Start(ctx, episode(t, joined), director.Opening{}))
+	_, err := d.Guide(ctx, director.Input{Turn: 1, Text: "Who is there?"})
+	do(err)
+	_, err = d.Respond(ctx, director.Response{Turn: 1, Text: "There is a knock."})
+	do(err)
+	signal(2)
+	_, err = d.Guide(ctx, director.Input{Turn: 2, Text: "And now?"})
+	do(err)
+	do(d.Revise(ctx, episode(t, strings.Replace(joined, `"runs"`, `"flees"`, 1))))
+	_, err = d.Respond(ctx, director.Response{Turn: 2, Text: "She flees."})
+	do(err)
+
+	now := beginManual(t, eng, "now")
+	if reran, err := eng.Replay("was").Rerun(ctx, now, sajou.RerunConfig{}); err != nil || reran.Stopped != nil {
+		t.Fatalf("%+v, %v", reran, err)
+	}
+	want, got := strings.Join(story(t, was), "\n"), strings.Join(story(t, now), "\n")
+	if got != want || !strings.Contains(got, "episodeRevised") || !strings.Contains(got, `"flag":"alarmed","cause":"signal:`) {
+		t.Errorf("%s\nwant:\n%s", got, want)
+	}
+	// Without the rule nothing is heard.
+	deaf := episode(t, strings.Replace(joined, `{"on_signal": "error", "set": "alarmed"}`, `{"on_signal": "fire", "set": "alarmed"}`, 1))
+	if _, err := eng.Replay("was").Rerun(ctx, beginManual(t, eng, "deaf"), sajou.RerunConfig{Episode: deaf}); err != nil {
+		t.Fatal(err)
+	}
+	diff := strings.Join(differences(t, eng, "was", "deaf"), "\n")
+	if !strings.Contains(diff, `1: flag alarmed: "set by a signal" → ""`) || !strings.Contains(diff, `2: landed alarm: "verified by keyword, heard in turn 2" → ""`) {
+		t.Errorf("a rule less:\n%s", diff)
+	}
+}
+
+// Whatever a log holds, what reads it ends, and says the same when it reads again.
+func FuzzScript(f *testing.F) {
+	var pool []eventlog.Draft
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Judge: inTurn(dinnerAnswers)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	ses, err := eng.Begin(context.Background(), "pool", sajou.TimeManual)
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := ses.Director()
+	must := func(err error) {
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	must(p.Start(context.Background(), episode(f, dinner), director.Opening{}))
+	for n, text := range []string{"Sit.", "A toast.", "The letter."} {
+		_, err := p.Guide(context.Background(), director.Input{Turn: n + 1, Text: "Hm."})
+		must(err)
+		_, err = p.Respond(context.Background(), director.Response{Turn: n + 1, Text: text})
+		must(err)
+	}
+	for e, err := range ses.Entries(context.Background(), 1) {
+		must(err)
+		pool = append(pool, eventlog.Draft{Kind: e.Kind, Data: e.Data})
+	}
+	must(eng.Close())
+	all := make([]byte, len(pool))
+	for i := range all {
+		all[i] = byte(i)
+	}
+	f.Add(all, []byte(nil))
+	f.Add(append(slices.Clone(all), all...), []byte("\x92\xaaturnOpened\x81\xa4turn\x05"))
+	f.Add(all[:8], []byte("\x92\xafverdictRecorded\x83\xa4turn\x01\xa7attempt\x01\xa4beat\xa5toast"))
+	f.Fuzz(func(t *testing.T, order, data []byte) {
+		if len(order) > 256 || len(data) > 1<<12 {
+			return
+		}
+		eng := memory(t, sajou.Config{})
+		log, err := eng.Log().Session("was")
+		if err != nil {
+			t.Fatal(err)
+		}
+		drafts := make([]eventlog.Draft, 0, len(order)+1)
+		for _, o := range order {
+			d := pool[int(o)%len(pool)]
+			if o >= 128 && len(data) > 0 {
+				d = eventlog.Draft{Kind: eventlog.KindBeat, Data: data}
+			}
+			drafts = append(drafts, d)
+		}
+		if len(drafts) == 0 {
+			return
+		}
+		if _, err := log.Append(t.Context(), eventlog.Batch{Drafts: drafts}); err != nil {
+			return
+		}
+		was := eng.Replay("was")
+		end := log.Head().Seq
+		board, err := was.Board(t.Context(), end)
+		if err != nil && !errors.Is(err, sajou.ErrNoEpisode) {
+			t.Fatal(err)
+		}
+		if board != nil && len(board.Beats) != len(board.Episode.Beats) {
+			t.Errorf("%d beats of %d", len(board.Beats), len(board.Episode.Beats))
+		}
+		if _, err := was.Verdicts(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		travel, err := was.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"beat:toast#-1", "turn:2#2"} {
+			a, err := replay.ParseAddress(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := travel.Resolve(t.Context(), a); err != nil && !errors.Is(err, replay.ErrNoAddress) || m.Seq > end {
+				t.Errorf("%s is %v, %v", text, m, err)
+			}
+		}
+		for _, d := range differences(t, eng, "was", "was") {
+			t.Errorf("differs from itself: %s", d)
+		}
+		for _, mode := range []sajou.RerunMode{sajou.RerunStrict, sajou.RerunLoose} {
+			now := beginManual(t, eng, mode.String())
+			_, err := was.Rerun(t.Context(), now, sajou.RerunConfig{Mode: mode})
+			var prompt *sajou.PromptError
+			if err != nil && !errors.Is(err, sajou.ErrNoEpisode) && !errors.Is(err, sajou.ErrNoText) && !errors.As(err, &prompt) {
+				t.Errorf("%v: %v", mode, err)
+			}
+			if now.Head().Seq > 0 {
+				differences(t, eng, "was", now.Name())
+			}
+		}
+	})
 }

@@ -135,7 +135,7 @@ func (r *Replay) Verdicts(ctx context.Context) (*RecordedVerdicts, error) {
 	}
 	all := &RecordedVerdicts{turns: map[turnSubject][]askedBefore{}}
 	held := 0
-	for m, err := range r.moves(ctx, false) {
+	for m, err := range r.moves(ctx, false, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -145,13 +145,13 @@ func (r *Replay) Verdicts(ctx context.Context) (*RecordedVerdicts, error) {
 			all.turns[at] = append(all.turns[at], askedBefore{attempt: m.attempt, prompt: prompt})
 			held += overhead
 		}
-		for _, v := range m.verdicts {
+		if v := m.verdict; v != nil {
 			asked := all.turns[turnSubject{m.turn, v.Subject}]
 			if len(asked) == 0 {
 				continue
 			}
 			a := &asked[len(asked)-1]
-			a.verdicts = append(a.verdicts, v)
+			a.verdicts = append(a.verdicts, *v)
 			held += overhead + len(v.Raw) + len(v.Model) + len(v.Failure)
 			all.count++
 		}
