@@ -179,7 +179,7 @@ func (a *rerun) settled(ctx context.Context, do func() error) error {
 	if !errors.Is(err, director.ErrAwaiting) {
 		return err
 	}
-	if _, err := a.director.expire(ctx, ErrUnanswered.Error()); err != nil {
+	if _, err := a.director.expire(ctx, unanswered); err != nil {
 		return err
 	}
 	return do()
@@ -264,7 +264,7 @@ func (a *rerun) respond(ctx context.Context, m *move) error {
 		}
 		for again := true; again; {
 			again = false
-			v := director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Failure: ErrUnanswered.Error()}
+			v := director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Failure: unanswered}
 			err := a.director.decide(ctx, func(s *director.State) (records []director.Record, err error) {
 				_, records, err = s.Judge(v)
 				again = askedAgain(records)
@@ -302,6 +302,9 @@ func (a *rerun) judge(ctx context.Context, v *RecordedVerdict) error {
 		return records, err
 	})
 }
+
+// unanswered is why a verdict is unclear that the recording does not have.
+const unanswered = "no verdict was recorded"
 
 func decodeHex(dst []byte, text string) bool {
 	n, err := hex.Decode(dst, []byte(text))

@@ -339,18 +339,14 @@ func TestRecordedJudge(t *testing.T) {
 	if err != nil || verdicts.Len() < 10 {
 		t.Fatal(verdicts, err)
 	}
-	play := func(name string, judge sajou.Judge) []string {
+	play := func(judge sajou.Judge) []string {
 		other := memory(t, sajou.Config{})
 		ses := playDinner(t, other, judge)
-		var said []string
-		for _, l := range events(t, ses, director.BeatLanded, director.ObjectiveCompleted, director.FlagSet) {
-			said = append(said, l)
-		}
-		return said
+		return events(t, ses, director.BeatLanded, director.ObjectiveCompleted, director.FlagSet)
 	}
-	want := play("first", inTurn(dinnerAnswers))
+	want := play(inTurn(dinnerAnswers))
 	for _, mode := range []sajou.RerunMode{sajou.RerunStrict, sajou.RerunLoose} {
-		if got := play("again", verdicts.Judge(mode, nil, nil)); !slices.Equal(got, want) {
+		if got := play(verdicts.Judge(mode, nil, nil)); !slices.Equal(got, want) {
 			t.Errorf("%v: %q, want %q", mode, got, want)
 		}
 	}
@@ -358,7 +354,7 @@ func TestRecordedJudge(t *testing.T) {
 	judge := verdicts.Judge(sajou.RerunLive, inTurn(map[string][]string{"2.2 toast": {"YES"}, "4.1 primary": {"Who knows", "YES"}}), func(d sajou.VerdictDifference) {
 		differ = append(differ, fmt.Sprintf("%d.%d %s: %s → %s", d.Question.Turn, d.Question.Attempt, d.Question.Subject.ID, d.Recorded.Finding, d.Now.Raw))
 	})
-	play("live", judge)
+	play(judge)
 	slices.Sort(differ)
 	if !slices.Contains(differ, "4.1 primary: yes → Who knows") || !slices.Contains(differ, "2.1 toast: unclear → NO") {
 		t.Errorf("differ %q", differ)

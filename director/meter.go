@@ -77,7 +77,8 @@ type ChoiceReport struct {
 	ChoicePoint string
 	Offered     int
 	Declined    int
-	Selected    []int // by option, in their order
+	Options     []string // their ids
+	Selected    []int    // by option, in their order
 }
 
 type measured struct {
@@ -143,7 +144,11 @@ func (m *Meter) of(e *Episode) *measured {
 			at.report.Beats[i].Beat = e.Beats[i].ID
 		}
 		for i := range e.Choices {
-			at.report.Choices[i] = ChoiceReport{ChoicePoint: e.Choices[i].ID, Selected: make([]int, len(e.Choices[i].Options))}
+			c := ChoiceReport{ChoicePoint: e.Choices[i].ID, Selected: make([]int, len(e.Choices[i].Options))}
+			for _, o := range e.Choices[i].Options {
+				c.Options = append(c.Options, o.ID)
+			}
+			at.report.Choices[i] = c
 		}
 		m.episodes[e.digest] = at
 	}

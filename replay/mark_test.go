@@ -37,9 +37,15 @@ func TestResolveMarks(t *testing.T) {
 	}
 	s.marks = []replay.Mark{
 		{Seq: 1, Beats: []string{"warm", "tea", "a#1"}},
-		{Seq: 2, Turn: 1}, {Seq: 3, Landed: "warm"}, {Seq: 4, Landed: "warm"},
-		{Seq: 5, Turn: 2}, {Seq: 6, Turn: 2}, {Seq: 7, Landed: "a#1"},
-		{Seq: 8, Beats: []string{"other"}}, {Seq: 9, Turn: 1}, {Seq: 10, Landed: "warm"},
+		{Seq: 2, Turn: 1},
+		{Seq: 3, Landed: "warm"},
+		{Seq: 4, Landed: "warm"},
+		{Seq: 5, Turn: 2},
+		{Seq: 6, Turn: 2},
+		{Seq: 7, Landed: "a#1"},
+		{Seq: 8, Beats: []string{"other"}},
+		{Seq: 9, Turn: 1},
+		{Seq: 10, Landed: "warm"},
 	}
 	r := replay.Open(s, toys, nil)
 	for _, tt := range []struct{ address, want string }{

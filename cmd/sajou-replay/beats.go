@@ -384,7 +384,10 @@ func beatText(r director.Record) (word, detail string) {
 	case director.VerdictRecorded:
 		return r.Word, verdictText(v, about)
 	case director.BeatLanded, director.BeatHeld:
-		detail = fmt.Sprintf("%s, %s by %s", beat, member(v, "assurance"), member(v, "method"))
+		detail = beat + ", " + member(v, "assurance")
+		if method := member(v, "method"); method != member(v, "assurance") {
+			detail += " by " + method
+		}
 		if heard := integer(v, "heard_at_turn"); heard != turn {
 			detail += fmt.Sprintf(", heard in turn %d", heard)
 		}

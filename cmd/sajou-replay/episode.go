@@ -20,10 +20,10 @@ func (a *app) episodeCommand() *cobra.Command {
 		Use:   "episode",
 		Short: "Play episodes; check, draw, try out and migrate them",
 		Long: `An episode is an authored scene: beats that must happen and by which turn, the
-choices they open, flags, objectives and props. "episode play" puts you into one.
-The other commands are for those who write them; no store is opened. Files are
-JSON, or YAML if their names end in .yaml or .yml; - is stdin. docs/episodes.md
-says what stands in them.`,
+choices they open, flags, objectives and props. "episode play" puts you into one,
+"episode rerun" plays a recorded session again. The other commands are for those
+who write them; no store is opened. Files are JSON, or YAML if their names end in .yaml
+or .yml; - is stdin. docs/episodes.md says what stands in them.`,
 		Example: `  sajou-replay episode play
   sajou-replay episode lint interview.json
   sajou-replay episode graph interview.json
@@ -32,7 +32,7 @@ says what stands in them.`,
 		Args: groupArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.episodeLint(), a.episodeGraph(), a.episodeSimulate(), a.episodeMigrate(), a.episodePlay())
+	cmd.AddCommand(a.episodeLint(), a.episodeGraph(), a.episodeSimulate(), a.episodeMigrate(), a.episodePlay(), a.episodeRerun())
 	return cmd
 }
 

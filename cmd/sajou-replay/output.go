@@ -196,6 +196,13 @@ func entryText(e *eventlog.Entry) string {
 			break
 		}
 		word, detail = worldText(r)
+	case eventlog.KindBeat:
+		r, err := sajou.BeatOf(e)
+		if err != nil {
+			detail = "cannot be read: " + err.Error()
+			break
+		}
+		word, detail = beatText(r)
 	default:
 		view := sajou.EntryView(e)
 		member := view[e.Kind.String()]

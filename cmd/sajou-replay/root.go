@@ -195,7 +195,7 @@ Ranges a..b include both ends; a.. and ..b are open.`,
 		a.stateCommand(), a.diffCommand(), a.playCommand(), a.renderCommand(),
 		a.verifyCommand(), a.scanCommand(), a.bisectCommand(),
 		a.knowsCommand(), a.firstKnownCommand(), a.leakCommand(), a.whyCancelledCommand(), a.whyRejectedCommand(), a.policyDiffCommand(),
-		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(), a.simCommand(), a.episodeCommand(),
+		a.snapshotCommand(), a.defineCommand(), a.lintCommand(), a.rehearseCommand(), a.simCommand(), a.episodeCommand(), a.beatsCommand(), a.reportCommand(),
 		a.versionCommand(), a.manCommand(),
 	)
 	root.InitDefaultCompletionCmd()
