@@ -520,3 +520,30 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// Messages that a judge saw and the log does not have cannot be shown again:
+// strict says so, and loose does not need them.
+func TestRerunUnknownMessages(t *testing.T) {
+	eng := memory(t, sajou.Config{})
+	was := beginManual(t, eng, "was")
+	d := was.Director().With(says("YES"))
+	if err := d.Start(t.Context(), episode(t, tea), director.Opening{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Guide(t.Context(), director.Input{Turn: 1, Text: "Hello."}); err != nil {
+		t.Fatal(err)
+	}
+	before := []director.Message{{Role: "user", Text: "of another evening"}}
+	if _, err := d.Respond(t.Context(), director.Response{Turn: 1, Text: "Come in.", Before: before}); err != nil {
+		t.Fatal(err)
+	}
+	var prompt *sajou.PromptError
+	_, err := eng.Replay("was").Rerun(t.Context(), beginManual(t, eng, "strict"), sajou.RerunConfig{})
+	if !errors.As(err, &prompt) || prompt.Rebuilt {
+		t.Errorf("strict: %v", err)
+	}
+	_, err = eng.Replay("was").Rerun(t.Context(), beginManual(t, eng, "loose"), sajou.RerunConfig{Mode: sajou.RerunLoose})
+	if d := differences(t, eng, "was", "loose"); err != nil || d != nil {
+		t.Errorf("loose: %v, %q", err, d)
+	}
+}
