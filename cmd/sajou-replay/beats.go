@@ -311,7 +311,7 @@ func (o *output) turn(t *sajou.PlayedTurn, verdicts bool) error {
 	fmt.Fprintf(&b, "\nturn %d", t.Number)
 	for i := range t.Events {
 		e := &t.Events[i]
-		if !told(e.Record, verdicts) {
+		if !onBoard(e.Record, verdicts) {
 			continue
 		}
 		word, detail := beatText(e.Record)
@@ -324,8 +324,8 @@ func (o *output) turn(t *sajou.PlayedTurn, verdicts bool) error {
 	return o.itemOf(b.String(), view)
 }
 
-// told reports whether a board tells of an event.
-func told(r director.Record, verdicts bool) bool {
+// onBoard reports whether a board tells of an event.
+func onBoard(r director.Record, verdicts bool) bool {
 	switch r.Word {
 	case director.TurnOpened, director.ResponseRecorded, director.TurnEvaluated, director.JudgementAsked:
 		return false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,9 +12,6 @@ import (
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
-
-// judgeKey is the variable that holds the key of the service that judges.
-const judgeKey = "SAJOU_JUDGE_KEY"
 
 // rerun is what the flags of episode rerun say.
 type rerun struct {
@@ -94,17 +90,19 @@ func (f *rerun) config(a *app) (cfg sajou.RerunConfig, err error) {
 		return cfg, misuse("--into: %s", oneLine(err.Error()))
 	}
 	cfg.Mode = mode
+	if f.file != "" {
+		if cfg.Episode, _, err = a.episode(f.file, "nothing was run"); err != nil {
+			return cfg, err
+		}
+	}
 	if mode == sajou.RerunLive {
-		client, err := openai.New(openai.Config{BaseURL: f.url, Model: f.model, APIKey: openai.NewKey(os.Getenv(judgeKey))})
+		client, err := newModel("--judge-url", f.url, f.model, judgeKey)
 		if err != nil {
-			return cfg, misuse("--judge-url: %w", err)
+			return cfg, err
 		}
 		cfg.Judge = client
 	}
-	if f.file != "" {
-		cfg.Episode, _, err = a.episode(f.file, "nothing was run")
-	}
-	return cfg, err
+	return cfg, nil
 }
 
 func (a *app) rerun(ctx context.Context, name, into string, cfg sajou.RerunConfig) (err error) {

@@ -75,7 +75,8 @@ answers that nobody gave and flags of answers that were never set; seen of possi
 counts combinations of answers, not answering being one.
 
 What came of a response that was dropped is not counted, nor is an event that does
-not follow from those before it. Relevance of choices, of which 95 % is wanted, is
+not follow from those before it. A session that was run again counts as any other:
+name those that are meant. Relevance of choices, of which 95 % is wanted, is
 not known: no log can say whether a choice fits what was said. "grounded" is what
 can be known of it. Nor does a log know who came back the next day.`,
 		Example: `  sajou-replay report
