@@ -165,7 +165,7 @@ func TestBeatsExitCodes(t *testing.T) {
 		{"episode rerun evening --into x --mode live --judge-url nonsense --judge-model m", 2},
 		{"episode rerun nowhere --into x", 4},
 		{"episode rerun a --into x1", 4},
-		{"episode rerun evening --into x2 --episode nothing.json", 1},
+		{"episode rerun evening --into x2 --episode nothing.json", 2},
 		{"episode rerun evening --into x3 --episode " + other, 1},
 		{"episode rerun evening --into x4 --episode " + file, 0},
 	} {
