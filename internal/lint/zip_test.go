@@ -54,6 +54,10 @@ func TestZip(t *testing.T) {
 		data []byte
 		want string
 	}{
+		{nil, "this is no ZIP archive: it is empty"},
+		{[]byte(`{"sajou": "scene"}`), "this is no ZIP archive, whatever its name says"},
+		{[]byte("PK\x03\x04 and then nothing"), "this is no whole ZIP archive"},
+		{archive(t), "there is no JSON file in the archive"},
 		{archive(t, "readme.txt", "nothing"), "there is no JSON file in the archive"},
 		{archive(t, many...), "the archive has 1001 files, more than 1000"},
 		{archive(t, "a.json", strings.Repeat(" ", 64<<20), "b.json", "{}"), "b.json in the archive: there are more than 64 MiB of JSON"},
