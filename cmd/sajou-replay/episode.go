@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -48,16 +49,10 @@ type episodeFile struct {
 	bad  *director.Diagnostic // why it is no YAML
 }
 
-func (a *app) readEpisode(name string) (*episodeFile, error) {
-	f := &episodeFile{name: name}
+func (a *app) readEpisode(ctx context.Context, name string) (*episodeFile, error) {
+	f := &episodeFile{}
 	var err error
-	if name == "-" {
-		f.name = "stdin"
-		f.text, err = allOf(a.stdin, f.name, maxEpisode)
-	} else {
-		f.text, err = readBounded(name, maxEpisode)
-	}
-	if err != nil {
+	if f.name, f.text, err = a.input(ctx, name, maxEpisode); err != nil {
 		return nil, err
 	}
 	ext := strings.ToLower(filepath.Ext(name))
@@ -97,8 +92,8 @@ func (f *episodeFile) placed(ds director.Diagnostics) director.Diagnostics {
 
 // episode reads the one episode of a file, and says on stderr what is to be
 // remarked. An error in it is told with what it leads to.
-func (a *app) episode(name, consequence string) (*director.Episode, *episodeFile, error) {
-	f, err := a.readEpisode(name)
+func (a *app) episode(ctx context.Context, name, consequence string) (*director.Episode, *episodeFile, error) {
+	f, err := a.readEpisode(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,17 +132,17 @@ when there is an error, or with --strict a warning.`,
 		Example: `  sajou-replay episode lint interview.json
   sajou-replay episode lint --strict -o jsonl series/*.yaml`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.lintEpisodes(args, strict) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.lintEpisodes(cmd.Context(), args, strict) },
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "warnings too make the exit code 1")
 	return cmd
 }
 
-func (a *app) lintEpisodes(names []string, strict bool) error {
+func (a *app) lintEpisodes(ctx context.Context, names []string, strict bool) error {
 	files := make([]*episodeFile, len(names))
 	sources := make([]director.Source, len(names))
 	for i, name := range names {
-		f, err := a.readEpisode(name)
+		f, err := a.readEpisode(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ same as nodes and edges.`,
   sajou-replay episode graph interview.yaml --svg interview.svg
   sajou-replay episode graph interview.json -o json`,
 		Args: between(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			e, _, err := a.episode(args[0], "nothing was drawn")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, _, err := a.episode(cmd.Context(), args[0], "nothing was drawn")
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,14 +31,14 @@ change stays as it was written. An episode in YAML becomes JSON.`,
 		Example: `  sajou-replay episode migrate old.json > new.json
   sajou-replay episode migrate -w interview.json`,
 		Args: between(1, 1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.migrate(args[0], write) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.migrate(cmd.Context(), args[0], write) },
 	}
 	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the file, instead of stdout")
 	return cmd
 }
 
-func (a *app) migrate(name string, write bool) error {
-	e, f, err := a.episode(name, "nothing was migrated")
+func (a *app) migrate(ctx context.Context, name string, write bool) error {
+	e, f, err := a.episode(ctx, name, "nothing was migrated")
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (a *app) playEpisode(cmd *cobra.Command, name string, f *playFlags) (err er
 		name = "interview"
 	}
 	if name != "" {
-		if episode, err = a.episodeNamed(name); err != nil {
+		if episode, err = a.episodeNamed(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -145,10 +145,10 @@ func (a *app) playEpisode(cmd *cobra.Command, name string, f *playFlags) (err er
 
 // episodeNamed returns the bundled episode of that name, or else the one in the
 // file.
-func (a *app) episodeNamed(name string) (*director.Episode, error) {
+func (a *app) episodeNamed(ctx context.Context, name string) (*director.Episode, error) {
 	text, _, bundled := episodes.Text(name)
 	if !bundled {
-		e, _, err := a.episode(name, "nothing was played")
+		e, _, err := a.episode(ctx, name, "nothing was played")
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w; the bundled episodes are %v", err, episodes.Names())
 		}
@@ -184,7 +184,7 @@ func (a *app) sitDown(ctx context.Context, engine *sajou.Engine, e *director.Epi
 		authority = sajou.TimeManual
 	}
 	if !slices.Contains(names, name) && e == nil {
-		if e, err = a.episodeNamed("interview"); err != nil {
+		if e, err = a.episodeNamed(ctx, "interview"); err != nil {
 			return nil, err
 		}
 	}

@@ -74,7 +74,7 @@ func TestEpisodePlayIsReplayed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer engine.Close()
-		e, err := a.episodeNamed("interview")
+		e, err := a.episodeNamed(t.Context(), "interview")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +445,7 @@ func TestEpisodePlayOnTerminal(t *testing.T) {
 
 // Keys edit the line as anywhere else, and the cursor stays where it is seen.
 func TestConsoleKeys(t *testing.T) {
-	e, err := (&app{}).episodeNamed("interview")
+	e, err := (&app{}).episodeNamed(t.Context(), "interview")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ early.`,
 			if err != nil {
 				return err
 			}
-			cfg, err := f.config(a)
+			cfg, err := f.config(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ early.`,
 }
 
 // config reads what the flags name, and refuses what does not go together.
-func (f *rerun) config(a *app) (cfg sajou.RerunConfig, err error) {
+func (f *rerun) config(ctx context.Context, a *app) (cfg sajou.RerunConfig, err error) {
 	mode, ok := sajou.ParseRerunMode(f.mode)
 	switch live := mode == sajou.RerunLive; {
 	case f.into == "":
@@ -91,7 +91,7 @@ func (f *rerun) config(a *app) (cfg sajou.RerunConfig, err error) {
 	}
 	cfg.Mode = mode
 	if f.file != "" {
-		if cfg.Episode, _, err = a.episode(f.file, "nothing was run"); err != nil {
+		if cfg.Episode, _, err = a.episode(ctx, f.file, "nothing was run"); err != nil {
 			return cfg, err
 		}
 	}

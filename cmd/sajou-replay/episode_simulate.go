@@ -48,7 +48,7 @@ bound was hit before that was known. Ctrl-C ends it with what was found so far.`
 			default:
 				c.Delay = n
 			}
-			e, _, err := a.episode(args[0], "nothing was played")
+			e, _, err := a.episode(cmd.Context(), args[0], "nothing was played")
 			if err != nil {
 				return err
 			}
