@@ -121,38 +121,39 @@ func (b *bench) pace() error {
 		return err
 	}
 	total := paceAgents * b.scale.paced
+	// Nothing is allocated while it is measured: what the notes take must not
+	// be what is noted.
 	type seen struct {
 		seq uint64
-		at  time.Time
+		at  time.Duration
 	}
-	var mu sync.Mutex
-	began := map[uint64]time.Time{} // by global_seq
-	var all []seen
+	start := time.Now()
+	began := make([]atomic.Int64, total+4*paceAgents) // from start, by global_seq; 0 for how the world began
+	all := make([]seen, (total+4*paceAgents)*(rowLength+1))
+	var noted atomic.Int64
 	readers := watch(list, func(o sajou.Observation) {
-		at := time.Now()
-		mu.Lock()
-		all = append(all, seen{o.ViewSeq, at})
-		mu.Unlock()
+		at := time.Since(start)
+		if n := noted.Add(1); int(n) <= len(all) {
+			all[n-1] = seen{o.ViewSeq, at}
+		}
 	})
 	durable := make([]float64, total)
-	start := time.Now()
+	begun := time.Since(start)
 	err = spread(paceAgents, paceAgents, func(i int) error {
 		for k := range b.scale.paced {
-			due := start.Add(time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents)
-			<-time.After(time.Until(due))
-			from := time.Now()
+			due := begun + time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents
+			<-time.After(due - time.Since(start))
+			from := time.Since(start)
 			o, err := list[i].Submit(b.ctx, speak(fmt.Sprint(k)))
 			if err != nil {
 				return err
 			}
-			durable[i*b.scale.paced+k] = milliseconds(time.Since(from))
-			mu.Lock()
-			began[o.GlobalSeq] = from
-			mu.Unlock()
+			durable[i*b.scale.paced+k] = milliseconds(time.Since(start) - from)
+			began[o.GlobalSeq].Store(int64(from))
 		}
 		return nil
 	})
-	lasted := time.Since(start)
+	lasted := time.Since(start) - begun
 	if err == nil {
 		err = world.Settle(b.ctx)
 	}
@@ -162,9 +163,9 @@ func (b *bench) pace() error {
 		return err
 	}
 	var delivered []float64
-	for _, s := range all {
-		if from, ok := began[s.seq]; ok { // else of how the world began
-			delivered = append(delivered, milliseconds(s.at.Sub(from)))
+	for _, s := range all[:min(int(noted.Load()), len(all))] {
+		if from := began[s.seq].Load(); from > 0 {
+			delivered = append(delivered, milliseconds(s.at-time.Duration(from)))
 		}
 	}
 	if len(delivered) < total*rowLength*9/10 {
