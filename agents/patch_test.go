@@ -165,6 +165,29 @@ func drawJSON(t *rapid.T, depth int) any {
 	}
 }
 
+// named gives empty names of members another one, which nothing else has.
+func named(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name, m := range v {
+			if name == "" {
+				name = "nameless"
+			}
+			object[name] = named(m)
+		}
+		return object
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = named(v[i])
+		}
+		return list
+	default:
+		return v
+	}
+}
+
 // TestDiff makes a patch of two values and has it applied by two appliers; and
 // the same for views, with any bound on operations.
 func TestDiff(t *testing.T) {
@@ -184,10 +207,13 @@ func TestDiff(t *testing.T) {
 		if err != nil || canonical(got) != canonical(now) {
 			t.Fatalf("%v to %v by %v gives %v, %v", old, now, agents.PatchValue(patch), got, err)
 		}
-		// The other applier takes no document that is a scalar.
+		// The other applier takes no document that is a scalar, and loses its way
+		// where a name is empty: it gets the same values with another name there.
 		if old.Kind() == signal.KindObject && now.Kind() == signal.KindObject {
-			if got := otherApplier(t, old, agents.PatchValue(patch)); canonical(got) != canonical(now) {
-				t.Fatalf("%v to %v by %v: the other applier gives %v", old, now, agents.PatchValue(patch), got)
+			old, now := value(t, named(before)), value(t, named(after))
+			patch := agents.PatchValue(agents.Diff(old, now, maxOps))
+			if got := otherApplier(t, old, patch); canonical(got) != canonical(now) {
+				t.Fatalf("%v to %v by %v: the other applier gives %v", old, now, patch, got)
 			}
 		}
 	})
