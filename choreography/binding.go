@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -76,7 +77,7 @@ func compileBinding(v signal.Value) (*Binding, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%w: binding %s: %s", ErrDefinition, quoted(b.id), fmt.Sprintf(format, args...))
+		return fmt.Errorf("%w: binding %s: %s", ErrDefinition, wording.Quoted(b.id), fmt.Sprintf(format, args...))
 	}
 	numeric, known := boundProperties[b.property]
 	switch {
@@ -85,7 +86,7 @@ func compileBinding(v signal.Value) (*Binding, error) {
 	case strings.HasPrefix(b.entity, refPrefix):
 		return nil, refuse("the entity must be named, not taken from the signal")
 	case !known:
-		return nil, refuse("%s cannot be bound: there are %s", quoted(b.property), boundPropertyNames)
+		return nil, refuse("%s cannot be bound: there are %s", wording.Quoted(b.property), boundPropertyNames)
 	case b.on == "" && b.source == "":
 		return nil, refuse("it has no signals: write sourceType, or sourceChoreographyId")
 	}
@@ -124,7 +125,7 @@ func compileTransition(v signal.Value) (*transition, error) {
 	t := &transition{easing: firstText(v, "easing")}
 	t.target, _ = v.Get("targetValue")
 	if !t.target.Kind().IsNumber() {
-		return nil, fmt.Errorf("targetValue must be a number, not %s", article(t.target.Kind()))
+		return nil, fmt.Errorf("targetValue must be a number, not %s", wording.Article(t.target.Kind()))
 	}
 	var ok bool
 	if t.length, ok = v.Get("durationMs"); !ok || !isLength(t.length) {
@@ -147,7 +148,7 @@ func isLength(v signal.Value) bool {
 // checkMapping refuses a mapping without ranges.
 func checkMapping(v signal.Value) error {
 	if v.Kind() != signal.KindObject {
-		return fmt.Errorf("mapping must be an object, not %s", article(v.Kind()))
+		return fmt.Errorf("mapping must be an object, not %s", wording.Article(v.Kind()))
 	}
 	for _, name := range [...]string{"inputRange", "outputRange"} {
 		r, _ := v.Get(name)
@@ -215,11 +216,11 @@ func (c *Catalog) boundBy(b *Binding) (*Definition, error) {
 		d := c.definition(b.source)
 		switch {
 		case d == nil:
-			return nil, fmt.Errorf("%w: binding %s: there is no choreography %s", ErrDefinition, quoted(b.id), quoted(b.source))
+			return nil, fmt.Errorf("%w: binding %s: there is no choreography %s", ErrDefinition, wording.Quoted(b.id), wording.Quoted(b.source))
 		case on == "":
 			on = d.on
 		case on != d.on:
-			return nil, fmt.Errorf("%w: binding %s: it is for %s, but choreography %s answers to %s", ErrDefinition, quoted(b.id), quoted(on), quoted(b.source), quoted(d.on))
+			return nil, fmt.Errorf("%w: binding %s: it is for %s, but choreography %s answers to %s", ErrDefinition, wording.Quoted(b.id), wording.Quoted(on), wording.Quoted(b.source), wording.Quoted(d.on))
 		}
 		source, _ = d.value.Get("when")
 	}

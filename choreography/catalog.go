@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"github.com/sajou-dev/sajou-go/internal/wording"
 )
 
 // Catalog is the declarations in force that others refer to by name:
@@ -149,7 +151,7 @@ func (c *Catalog) checkSequence(s *Sequence) error {
 	var err error
 	includes(s.steps, func(name string) {
 		if err == nil && name != s.name && c.sequence(name) == nil {
-			err = fmt.Errorf("%w: sequence %s: there is no sequence %s to include", ErrDefinition, quoted(s.name), quoted(name))
+			err = fmt.Errorf("%w: sequence %s: there is no sequence %s to include", ErrDefinition, wording.Quoted(s.name), wording.Quoted(name))
 		}
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/internal/exact"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 )
 
 // Curve is an easing: how far an action is, given the share of its time that
@@ -90,7 +91,7 @@ func ParseCurve(text string) (Curve, error) {
 	}
 	name, rest, ok := strings.Cut(text, "(")
 	if !ok {
-		return Curve{}, fmt.Errorf("no curve is called %s: it is one of %s, or %s", quoted(text), builtInCurves, curveForms)
+		return Curve{}, fmt.Errorf("no curve is called %s: it is one of %s, or %s", wording.Quoted(text), builtInCurves, curveForms)
 	}
 	list, ok := strings.CutSuffix(rest, ")")
 	if !ok {
@@ -108,7 +109,7 @@ func ParseCurve(text string) (Curve, error) {
 	case "spring":
 		return parseSpring(arguments)
 	default:
-		return Curve{}, fmt.Errorf("no curve is called %s: there are %s", quoted(name), curveForms)
+		return Curve{}, fmt.Errorf("no curve is called %s: there are %s", wording.Quoted(name), curveForms)
 	}
 }
 
@@ -139,7 +140,7 @@ func parseSteps(arguments []string) (Curve, error) {
 			}
 		}
 		if !known {
-			return Curve{}, fmt.Errorf("steps jump at %s, not at %s", strings.Join(jumpNames[:], ", "), quoted(arguments[1]))
+			return Curve{}, fmt.Errorf("steps jump at %s, not at %s", strings.Join(jumpNames[:], ", "), wording.Quoted(arguments[1]))
 		}
 		arguments = arguments[:1]
 	}
@@ -189,11 +190,11 @@ func numbers(curve string, arguments []string, want int) ([]float64, error) {
 		// ParseFloat reads more than decimal numbers: infinities, hexadecimal
 		// digits, underscores.
 		if text == "" || len(text) > maxNumberText || strings.Trim(text, "0123456789+-.eE") != "" {
-			return nil, fmt.Errorf("%s is no number of at most %d characters", quoted(text), maxNumberText)
+			return nil, fmt.Errorf("%s is no number of at most %d characters", wording.Quoted(text), maxNumberText)
 		}
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-			return nil, fmt.Errorf("%s is no number", quoted(text))
+			return nil, fmt.Errorf("%s is no number", wording.Quoted(text))
 		}
 		ns[i] = n + 0 // -0 is 0
 	}

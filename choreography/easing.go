@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -65,11 +66,11 @@ func compileEasing(v signal.Value) (*Easing, error) {
 	text, _ := e.value.Get("curve")
 	written, ok := text.Text()
 	if !ok {
-		return nil, fmt.Errorf("%w: easing %s has no curve", ErrDefinition, quoted(e.name))
+		return nil, fmt.Errorf("%w: easing %s has no curve", ErrDefinition, wording.Quoted(e.name))
 	}
 	var err error
 	if e.curve, err = ParseCurve(written); err != nil {
-		return nil, fmt.Errorf("%w: easing %s: %w", ErrDefinition, quoted(e.name), err)
+		return nil, fmt.Errorf("%w: easing %s: %w", ErrDefinition, wording.Quoted(e.name), err)
 	}
 	return e, nil
 }
@@ -81,7 +82,7 @@ func checkEasingName(name string) error {
 		return err
 	}
 	if _, err := ParseCurve(name); err == nil {
-		return fmt.Errorf("%s is a curve already: choose another name", quoted(name))
+		return fmt.Errorf("%s is a curve already: choose another name", wording.Quoted(name))
 	}
 	return nil
 }

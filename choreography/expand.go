@@ -9,6 +9,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -228,7 +229,7 @@ func (x *expansion) value(v signal.Value, sc *scope) signal.Value {
 				return p.value
 			}
 		}
-		x.fail("sequence %s uses param.%s, but has no such parameter", quoted(sc.sequence), name)
+		x.fail("sequence %s uses param.%s, but has no such parameter", wording.Quoted(sc.sequence), name)
 		return v
 	}
 	switch {
@@ -300,7 +301,7 @@ func (x *expansion) path(path string, sc *scope) string {
 	v := x.value(written, sc)
 	entity, ok := v.Text()
 	if !ok {
-		x.fail("%s must be the name of an entity, but is %s", placeholder, article(v.Kind()))
+		x.fail("%s must be the name of an entity, but is %s", placeholder, wording.Article(v.Kind()))
 	}
 	return stagePrefix + entity + "." + property
 }
@@ -352,7 +353,7 @@ func (x *expansion) include(dst []byte, step signal.Value, sc *scope, w where) (
 	name, _ := v.Text()
 	seq := x.catalog.sequence(name)
 	if seq == nil {
-		x.fail("there is no sequence %s", quoted(name))
+		x.fail("there is no sequence %s", wording.Quoted(name))
 		return dst, 0
 	}
 	if i := slices.Index(x.inside, name); i >= 0 {
@@ -435,10 +436,10 @@ func wholeNumber(v signal.Value) (int64, bool) {
 func shown(v signal.Value) string {
 	switch v.Kind() {
 	case signal.KindArray, signal.KindObject, signal.KindAbsent:
-		return article(v.Kind())
+		return wording.Article(v.Kind())
 	case signal.KindString:
 		text, _ := v.Text()
-		return quoted(text)
+		return wording.Quoted(text)
 	default:
 		return v.String()
 	}
@@ -636,13 +637,13 @@ func (c *Catalog) bind(d *Definition) (*Definition, error) {
 		id, ok := extends.Text()
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%w: extends must be the id of a choreography, not %s", ErrDefinition, article(extends.Kind()))
+			return nil, fmt.Errorf("%w: extends must be the id of a choreography, not %s", ErrDefinition, wording.Article(extends.Kind()))
 		case id == d.Name():
-			return nil, fmt.Errorf("%w: choreography %s extends itself", ErrDefinition, quoted(id))
+			return nil, fmt.Errorf("%w: choreography %s extends itself", ErrDefinition, wording.Quoted(id))
 		}
 		base := c.definition(id)
 		if base == nil {
-			return nil, fmt.Errorf("%w: there is no choreography %s to extend", ErrDefinition, quoted(id))
+			return nil, fmt.Errorf("%w: there is no choreography %s to extend", ErrDefinition, wording.Quoted(id))
 		}
 		v = extended(base.value, v)
 	}

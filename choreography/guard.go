@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -243,7 +244,7 @@ func (s *Scheduler) letBegin(p *performance) {
 // guard judges a guard.
 func (v *validator) guard(p *path, g signal.Value, refs references) {
 	if g.Kind() != signal.KindObject {
-		v.errorf(p, "guard must be an object with entity and policy, not %s", article(g.Kind()))
+		v.errorf(p, "guard must be an object with entity and policy, not %s", wording.Article(g.Kind()))
 		return
 	}
 	if _, ok := g.Get("entity"); !ok {
@@ -259,7 +260,7 @@ func (v *validator) guard(p *path, g signal.Value, refs references) {
 				v.errorf(at, "policy must be one of %s", strings.Join(policyNames[:], ", "))
 			}
 		default:
-			v.add(Error, at, true, "unknown field %s: a guard has entity and policy", quoted(name))
+			v.add(Error, at, true, "unknown field %s: a guard has entity and policy", wording.Quoted(name))
 		}
 	}
 }
@@ -281,7 +282,7 @@ func (v *validator) guarded(p *path, entity signal.Value, refs references) {
 			if at := p.element(i); e.Kind() == signal.KindString {
 				v.entity(at, "entity", e, refs)
 			} else {
-				v.errorf(at, "entity must be a string, not %s", article(e.Kind()))
+				v.errorf(at, "entity must be a string, not %s", wording.Article(e.Kind()))
 			}
 			i++
 		}

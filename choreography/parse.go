@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/internal/jsonplace"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -53,7 +54,7 @@ func ParseWith(c *Catalog, file string, json []byte) ([]Declaration, Diagnostics
 			v.warnf(nil, "there is no definition in the list")
 		}
 	default:
-		v.errorf(nil, "want a definition object or an array of them, not %s", article(value.Kind()))
+		v.errorf(nil, "want a definition object or an array of them, not %s", wording.Article(value.Kind()))
 	}
 	for _, it := range items {
 		v.declaration(it)
@@ -113,7 +114,7 @@ func (v *validator) item(p *path, value signal.Value) *item {
 	}
 	k := key(it.word, name)
 	if v.items[k] != nil {
-		v.errorf(p.at(at), "there is another %s %s in this file", it.word, quoted(name))
+		v.errorf(p.at(at), "there is another %s %s in this file", it.word, wording.Quoted(name))
 		return it
 	}
 	v.items[k] = it
@@ -300,27 +301,4 @@ func (v *validator) diagnostics(located bool) Diagnostics {
 		ds = append(ds, Diagnostic{v.file, last.Line, last.Column, "", severity, "there is more, which is not listed"})
 	}
 	return ds
-}
-
-// quoted shortens what was written for a message.
-func quoted(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return fmt.Sprintf("%q", s)
-}
-
-// article names a kind of value with its article.
-func article(k signal.ValueKind) string {
-	switch k {
-	case signal.KindNull:
-		return "null"
-	case signal.KindAbsent:
-		return "nothing"
-	case signal.KindInt, signal.KindUint, signal.KindArray, signal.KindObject:
-		return "an " + k.String()
-	default:
-		return "a " + k.String()
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -37,12 +38,12 @@ func compileSequence(v signal.Value) (*Sequence, error) {
 	if params, ok := s.value.Get("params"); ok {
 		var err error
 		if s.params, err = parameters(params); err != nil {
-			return nil, fmt.Errorf("%w: sequence %s: %w", ErrDefinition, quoted(s.name), err)
+			return nil, fmt.Errorf("%w: sequence %s: %w", ErrDefinition, wording.Quoted(s.name), err)
 		}
 	}
 	s.steps, _ = s.value.Get("steps")
 	if s.steps.Kind() != signal.KindArray {
-		return nil, fmt.Errorf("%w: sequence %s has no steps", ErrDefinition, quoted(s.name))
+		return nil, fmt.Errorf("%w: sequence %s has no steps", ErrDefinition, wording.Quoted(s.name))
 	}
 	return s, nil
 }
@@ -54,9 +55,9 @@ func parameters(v signal.Value) ([]param, error) {
 	add := func(name string, value signal.Value) error {
 		switch {
 		case !isParamName(name):
-			return fmt.Errorf("a parameter cannot be called %s: use letters, digits, _ and -", quoted(name))
+			return fmt.Errorf("a parameter cannot be called %s: use letters, digits, _ and -", wording.Quoted(name))
 		case slices.ContainsFunc(params, func(p param) bool { return p.name == name }):
-			return fmt.Errorf("two parameters are called %s", quoted(name))
+			return fmt.Errorf("two parameters are called %s", wording.Quoted(name))
 		}
 		params = append(params, param{name, value})
 		return nil
@@ -82,7 +83,7 @@ func parameters(v signal.Value) ([]param, error) {
 			}
 		}
 	default:
-		return nil, fmt.Errorf("params must be an array of names, or an object of names and defaults, not %s", article(v.Kind()))
+		return nil, fmt.Errorf("params must be an array of names, or an object of names and defaults, not %s", wording.Article(v.Kind()))
 	}
 	return params, nil
 }
@@ -109,19 +110,19 @@ func (s *Sequence) Value() signal.Value { return s.value }
 // include step and what the values in that mean.
 func (s *Sequence) arguments(with signal.Value, means func(signal.Value) signal.Value) ([]param, error) {
 	if k := with.Kind(); k != signal.KindObject && k != signal.KindAbsent {
-		return nil, fmt.Errorf("with must be an object of arguments, not %s", article(k))
+		return nil, fmt.Errorf("with must be an object of arguments, not %s", wording.Article(k))
 	}
 	arguments := slices.Clone(s.params)
 	for name, value := range with.Members() {
 		i := slices.IndexFunc(arguments, func(p param) bool { return p.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("sequence %s has no parameter %s; %s", quoted(s.name), quoted(name), s.takes())
+			return nil, fmt.Errorf("sequence %s has no parameter %s; %s", wording.Quoted(s.name), wording.Quoted(name), s.takes())
 		}
 		arguments[i].value = means(value)
 	}
 	for _, p := range arguments {
 		if p.value == nil {
-			return nil, fmt.Errorf("sequence %s needs an argument %s: write it in with", quoted(s.name), quoted(p.name))
+			return nil, fmt.Errorf("sequence %s needs an argument %s: write it in with", wording.Quoted(s.name), wording.Quoted(p.name))
 		}
 	}
 	return arguments, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -12,7 +13,7 @@ import (
 func (v *validator) declaration(it *item) {
 	p, d := it.p, it.value
 	if d.Kind() != signal.KindObject {
-		v.errorf(p, "a definition must be an object, not %s", article(d.Kind()))
+		v.errorf(p, "a definition must be an object, not %s", wording.Article(d.Kind()))
 		return
 	}
 	switch it.word {
@@ -34,7 +35,7 @@ func (v *validator) definition(p *path, d signal.Value) {
 	if on, ok := d.Get("on"); ok {
 		text, isText := on.Text()
 		if !isText {
-			v.errorf(p.at("on"), "on must be a string, the signal type to answer to, not %s", article(on.Kind()))
+			v.errorf(p.at("on"), "on must be a string, the signal type to answer to, not %s", wording.Article(on.Kind()))
 		}
 		refs = referencesOf(text)
 	} else if derived {
@@ -65,13 +66,13 @@ func (v *validator) definition(p *path, d signal.Value) {
 			v.guard(at, value, refs)
 		case "interrupts":
 			if value.Kind() != signal.KindBool {
-				v.errorf(at, "interrupts must be true or false, not %s", article(value.Kind()))
+				v.errorf(at, "interrupts must be true or false, not %s", wording.Article(value.Kind()))
 			}
 		default:
 			if name == "easings" && v.isWritten {
 				break
 			}
-			v.add(Error, at, true, "unknown field %s: a choreography has id, on, when, interrupts, guard and steps, or extends, before and after", quoted(name))
+			v.add(Error, at, true, "unknown field %s: a choreography has id, on, when, interrupts, guard and steps, or extends, before and after", wording.Quoted(name))
 		}
 	}
 	// One that only interrupts needs no steps.
@@ -84,7 +85,7 @@ func (v *validator) definition(p *path, d signal.Value) {
 func (v *validator) id(p *path, value signal.Value) {
 	id, ok := value.Text()
 	if !ok {
-		v.errorf(p, "id must be a string, not %s", article(value.Kind()))
+		v.errorf(p, "id must be a string, not %s", wording.Article(value.Kind()))
 		return
 	}
 	if id == "" {
@@ -100,11 +101,11 @@ func (v *validator) extends(p *path, extends, d signal.Value) {
 	id, ok := extends.Text()
 	switch {
 	case !ok:
-		v.errorf(p, "extends must be the id of a choreography, not %s", article(extends.Kind()))
+		v.errorf(p, "extends must be the id of a choreography, not %s", wording.Article(extends.Kind()))
 	case id == firstText(d, "id"):
 		v.errorf(p, "the choreography extends itself")
 	case v.items[key(wordChoreography, id)] == nil && v.catalog.definition(id) == nil:
-		v.errorf(p, "there is no choreography %s", quoted(id))
+		v.errorf(p, "there is no choreography %s", wording.Quoted(id))
 	}
 }
 
@@ -147,7 +148,7 @@ func (v *validator) sequence(p *path, d signal.Value) {
 	}
 	for name := range d.Members() {
 		if name != "sequence" && name != "params" && name != "steps" {
-			v.add(Error, p.at(name), true, "unknown field %s: a sequence has sequence, params and steps", quoted(name))
+			v.add(Error, p.at(name), true, "unknown field %s: a sequence has sequence, params and steps", wording.Quoted(name))
 		}
 	}
 	steps, ok := d.Get("steps")
@@ -167,13 +168,13 @@ func (v *validator) easingDeclaration(p *path, d signal.Value) {
 	}
 	curve, _ := d.Get("curve")
 	if text, ok := curve.Text(); !ok {
-		v.errorf(p.at("curve"), "curve must be a string, not %s", article(curve.Kind()))
+		v.errorf(p.at("curve"), "curve must be a string, not %s", wording.Article(curve.Kind()))
 	} else if _, err := ParseCurve(text); err != nil {
 		v.errorf(p.at("curve"), "%v", err)
 	}
 	for name := range d.Members() {
 		if name != "easing" && name != "curve" {
-			v.add(Error, p.at(name), true, "unknown field %s: an easing has easing and curve", quoted(name))
+			v.add(Error, p.at(name), true, "unknown field %s: an easing has easing and curve", wording.Quoted(name))
 		}
 	}
 }
@@ -199,15 +200,15 @@ func (v *validator) binding(p *path, d signal.Value) {
 			v.id(at, value)
 		case "targetEntityId", "entity", "property", "sourceType", "on":
 			if value.Kind() != signal.KindString {
-				v.errorf(at, "%s must be a string, not %s", name, article(value.Kind()))
+				v.errorf(at, "%s must be a string, not %s", name, wording.Article(value.Kind()))
 			}
 		case "sourceChoreographyId":
 			if v.items[key(wordChoreography, id)] == nil && v.catalog.definition(id) == nil {
-				v.errorf(at, "there is no choreography %s", quoted(id))
+				v.errorf(at, "there is no choreography %s", wording.Quoted(id))
 			}
 		case "sourceField":
 			if field, ok := value.Text(); !ok {
-				v.errorf(at, "sourceField must be a string, not %s", article(value.Kind()))
+				v.errorf(at, "sourceField must be a string, not %s", wording.Article(value.Kind()))
 			} else {
 				v.way(at, false, field, refs)
 			}
@@ -220,7 +221,7 @@ func (v *validator) binding(p *path, d signal.Value) {
 			}
 		case "action":
 			if value.Kind() != signal.KindObject {
-				v.errorf(at, "action must be an object, not %s", article(value.Kind()))
+				v.errorf(at, "action must be an object, not %s", wording.Article(value.Kind()))
 			}
 		case "transition":
 			v.transition(at, value)
@@ -231,7 +232,7 @@ func (v *validator) binding(p *path, d signal.Value) {
 				v.add(Warning, at, true, "transition is ignored beside sourceField, which gives the value at once")
 			}
 		default:
-			v.add(Error, at, true, "unknown field %s: a binding has id, targetEntityId, property, sourceType, sourceChoreographyId, when, mapping, action, sourceField and transition", quoted(name))
+			v.add(Error, at, true, "unknown field %s: a binding has id, targetEntityId, property, sourceType, sourceChoreographyId, when, mapping, action, sourceField and transition", wording.Quoted(name))
 		}
 	}
 	if !v.refused { // it says only the first thing that is wrong, and not where
@@ -256,7 +257,7 @@ func (v *validator) mapping(p *path, m signal.Value) {
 				v.errorf(p.at(name), "fn must be one of %s, not %s", strings.Join(mappings[:], ", "), shown(value))
 			}
 		default:
-			v.add(Error, p.at(name), true, "unknown field %s: a mapping has fn, inputRange and outputRange", quoted(name))
+			v.add(Error, p.at(name), true, "unknown field %s: a mapping has fn, inputRange and outputRange", wording.Quoted(name))
 		}
 	}
 	if from, to, ok := span(get(m, "inputRange")); ok && from == to {
@@ -271,7 +272,7 @@ func get(v signal.Value, name string) signal.Value {
 
 func (v *validator) transition(p *path, t signal.Value) {
 	if t.Kind() != signal.KindObject {
-		v.errorf(p, "transition must be an object, not %s", article(t.Kind()))
+		v.errorf(p, "transition must be an object, not %s", wording.Article(t.Kind()))
 		return
 	}
 	if _, err := compileTransition(t); err != nil {
@@ -284,14 +285,14 @@ func (v *validator) transition(p *path, t signal.Value) {
 			v.easing(p.at(name), value)
 		case "revert":
 			if value.Kind() != signal.KindBool {
-				v.errorf(p.at(name), "revert must be true or false, not %s", article(value.Kind()))
+				v.errorf(p.at(name), "revert must be true or false, not %s", wording.Article(value.Kind()))
 			}
 		case "revertDelayMs":
 			if !truthy(get(t, "revert")) {
 				v.add(Warning, p.at(name), true, "revertDelayMs is ignored without revert")
 			}
 		default:
-			v.add(Error, p.at(name), true, "unknown field %s: a transition has targetValue, durationMs, easing, revert and revertDelayMs", quoted(name))
+			v.add(Error, p.at(name), true, "unknown field %s: a transition has targetValue, durationMs, easing, revert and revertDelayMs", wording.Quoted(name))
 		}
 	}
 }
@@ -314,7 +315,7 @@ func (v *validator) placeholder(p *path, atName bool, text string) bool {
 			}
 			return false
 		case !slices.Contains(v.scope.params, name):
-			v.add(Error, p, atName, "the sequence has no parameter %s: list it in params", quoted(name))
+			v.add(Error, p, atName, "the sequence has no parameter %s: list it in params", wording.Quoted(name))
 		}
 		return true
 	}
@@ -337,7 +338,7 @@ func isEmptyArray(v signal.Value) bool { return v.Kind() == signal.KindArray && 
 // steps judges a list of steps; only at the top may onInterrupt stand in it.
 func (v *validator) steps(p *path, steps signal.Value, refs references, top bool) {
 	if steps.Kind() != signal.KindArray {
-		v.errorf(p, "steps must be an array, not %s", article(steps.Kind()))
+		v.errorf(p, "steps must be an array, not %s", wording.Article(steps.Kind()))
 		return
 	}
 	if isEmptyArray(steps) {
@@ -352,7 +353,7 @@ func (v *validator) steps(p *path, steps signal.Value, refs references, top bool
 
 func (v *validator) step(p *path, step signal.Value, refs references, top bool) {
 	if step.Kind() != signal.KindObject {
-		v.errorf(p, "a step must be an object, not %s", article(step.Kind()))
+		v.errorf(p, "a step must be an object, not %s", wording.Article(step.Kind()))
 		return
 	}
 	a, ok := step.Get("action")
@@ -362,7 +363,7 @@ func (v *validator) step(p *path, step signal.Value, refs references, top bool) 
 	}
 	switch action, ok := a.Text(); {
 	case !ok:
-		v.errorf(p.at("action"), "action must be a string, not %s", article(a.Kind()))
+		v.errorf(p.at("action"), "action must be a string, not %s", wording.Article(a.Kind()))
 	case action == "":
 		v.errorf(p.at("action"), "action must not be empty")
 	case action == "onInterrupt" && !top:
@@ -390,7 +391,7 @@ func (v *validator) structure(p *path, action string, step signal.Value, refs re
 	}
 	for name := range step.Members() {
 		if name != "action" && name != "steps" && name != "when" {
-			v.add(Warning, p.at(name), true, "%s is ignored in %s", quoted(name), action)
+			v.add(Warning, p.at(name), true, "%s is ignored in %s", wording.Quoted(name), action)
 		}
 	}
 	v.stepWhen(p, step, refs)
@@ -414,7 +415,7 @@ func (v *validator) include(p *path, step signal.Value, refs references) {
 		v.errorf(p, `"sequence" is missing in include: the name of the sequence`)
 		return
 	case !isText:
-		v.errorf(p.at("sequence"), "sequence must be a string, not %s", article(name.Kind()))
+		v.errorf(p.at("sequence"), "sequence must be a string, not %s", wording.Article(name.Kind()))
 		return
 	}
 	s := v.catalog.sequence(text)
@@ -424,7 +425,7 @@ func (v *validator) include(p *path, step signal.Value, refs references) {
 		}
 	}
 	if s == nil {
-		v.errorf(p.at("sequence"), "there is no sequence %s", quoted(text))
+		v.errorf(p.at("sequence"), "there is no sequence %s", wording.Quoted(text))
 		return
 	}
 	if _, err := s.arguments(with, itself); err != nil {
@@ -470,7 +471,7 @@ func (v *validator) stagger(p *path, step signal.Value, refs references) {
 	switch at := p.at("each"); {
 	case v.standsFor(at, items):
 	case items.Kind() != signal.KindArray:
-		v.errorf(at, "each must be an array of items, not %s", article(items.Kind()))
+		v.errorf(at, "each must be an array of items, not %s", wording.Article(items.Kind()))
 	default:
 		if isEmptyArray(items) {
 			v.warnf(at, "there are no items")
@@ -500,7 +501,7 @@ func (v *validator) inner(p *path, step signal.Value, action string, refs refere
 func (v *validator) only(p *path, step signal.Value, action string, known ...string) {
 	for name := range step.Members() {
 		if name != "action" && !slices.Contains(known, name) {
-			v.add(Warning, p.at(name), true, "%s is ignored in %s", quoted(name), action)
+			v.add(Warning, p.at(name), true, "%s is ignored in %s", wording.Quoted(name), action)
 		}
 	}
 }
@@ -514,7 +515,7 @@ func (v *validator) wait(p *path, step signal.Value, refs references) {
 	}
 	for name := range step.Members() {
 		if name != "action" && name != "duration" && name != "when" {
-			v.add(Warning, p.at(name), true, "%s is ignored in wait", quoted(name))
+			v.add(Warning, p.at(name), true, "%s is ignored in wait", wording.Quoted(name))
 		}
 	}
 }
@@ -530,7 +531,7 @@ func (v *validator) action(p *path, action string, step signal.Value, refs refer
 		case "when":
 			v.when(at, value, refs)
 		case "steps":
-			v.add(Warning, at, true, "steps is ignored in the action %s", quoted(action))
+			v.add(Warning, at, true, "steps is ignored in the action %s", wording.Quoted(action))
 		case "entity", "target":
 			v.entity(at, name, value, refs)
 			if name == "target" && entity.Kind() > signal.KindNull {
@@ -572,14 +573,14 @@ func (v *validator) milliseconds(p *path, name string, value signal.Value, zero 
 			v.errorf(p, "%s cannot be taken from the signal: write a number of milliseconds", name)
 			return
 		}
-		v.errorf(p, "%s must be a number of milliseconds, not %s", name, article(value.Kind()))
+		v.errorf(p, "%s must be a number of milliseconds, not %s", name, wording.Article(value.Kind()))
 	}
 }
 
 func (v *validator) easing(p *path, value signal.Value) {
 	name, ok := value.Text()
 	if !ok {
-		v.errorf(p, "easing must be a string, not %s", article(value.Kind()))
+		v.errorf(p, "easing must be a string, not %s", wording.Article(value.Kind()))
 		return
 	}
 	if _, ref := reference(value); ref {
@@ -591,14 +592,14 @@ func (v *validator) easing(p *path, value signal.Value) {
 	}
 	switch k, ok := curveNamed(name); {
 	case ok && k >= curveBindingInOut && k <= curveBindingArc:
-		v.errorf(p, "%s is not for steps", quoted(name))
+		v.errorf(p, "%s is not for steps", wording.Quoted(name))
 	case ok:
 	case strings.Contains(name, "("):
 		if _, err := ParseCurve(name); err != nil {
 			v.errorf(p, "%v", err)
 		}
 	default:
-		v.errorf(p, "unknown easing %s: it is one of %s, or a curve such as spring(1, 100, 10)", quoted(name), builtInCurves)
+		v.errorf(p, "unknown easing %s: it is one of %s, or a curve such as spring(1, 100, 10)", wording.Quoted(name), builtInCurves)
 	}
 }
 
@@ -611,7 +612,7 @@ func (v *validator) entity(p *path, name string, value signal.Value, refs refere
 			return
 		}
 	default:
-		v.errorf(p, "%s must be a string, not %s", name, article(value.Kind()))
+		v.errorf(p, "%s must be a string, not %s", name, wording.Article(value.Kind()))
 		return
 	}
 	if f := v.reference(p, value, refs); f != nil && f.Kind != signal.FieldString {
@@ -699,13 +700,13 @@ func (v *validator) way(p *path, atName bool, way string, refs references) *sign
 			v.add(Error, p, atName, "signal.%s belongs to the envelope, which references do not reach", name)
 			return nil
 		case seen == "signal":
-			v.add(Error, p, atName, "a payload of %s has no field %s; it has %s", refs.on, quoted(name), names(fields))
+			v.add(Error, p, atName, "a payload of %s has no field %s; it has %s", refs.on, wording.Quoted(name), names(fields))
 			return nil
 		case fields == nil:
 			v.add(Error, p, atName, "%s has nothing inside it", seen)
 			return nil
 		default:
-			v.add(Error, p, atName, "%s has no field %s; it has %s", seen, quoted(name), names(fields))
+			v.add(Error, p, atName, "%s has no field %s; it has %s", seen, wording.Quoted(name), names(fields))
 			return nil
 		}
 		found, seen = &fields[i], seen+"."+name
@@ -736,12 +737,12 @@ func (v *validator) when(p *path, clause signal.Value, refs references) {
 			if e.Kind() == signal.KindObject {
 				v.conjunction(p.element(i), e, refs)
 			} else {
-				v.errorf(p.element(i), "an alternative of when must be an object, not %s", article(e.Kind()))
+				v.errorf(p.element(i), "an alternative of when must be an object, not %s", wording.Article(e.Kind()))
 			}
 			i++
 		}
 	default:
-		v.errorf(p, "when must be an object or an array of objects, not %s", article(clause.Kind()))
+		v.errorf(p, "when must be an object or an array of objects, not %s", wording.Article(clause.Kind()))
 	}
 }
 
@@ -765,7 +766,7 @@ const operators = "equals, contains, matches, gt, lt, exists and not"
 
 func (v *validator) operator(p *path, op signal.Value) {
 	if op.Kind() != signal.KindObject {
-		v.errorf(p, "a condition must be an object with %s, not %s", operators, article(op.Kind()))
+		v.errorf(p, "a condition must be an object with %s, not %s", operators, wording.Article(op.Kind()))
 		return
 	}
 	for name, operand := range op.Members() {
@@ -776,12 +777,12 @@ func (v *validator) operator(p *path, op signal.Value) {
 		switch name {
 		case "equals":
 			if k := operand.Kind(); k == signal.KindArray || k == signal.KindObject {
-				v.warnf(at, "nothing equals %s", article(k))
+				v.warnf(at, "nothing equals %s", wording.Article(k))
 			}
 		case "contains", "matches":
 			text, ok := operand.Text()
 			if !ok {
-				v.errorf(at, "%s must be a string, not %s", name, article(operand.Kind()))
+				v.errorf(at, "%s must be a string, not %s", name, wording.Article(operand.Kind()))
 			} else if name == "matches" {
 				if _, err := compilePattern(text); err != nil {
 					v.errorf(at, "%v", err)
@@ -789,11 +790,11 @@ func (v *validator) operator(p *path, op signal.Value) {
 			}
 		case "gt", "lt":
 			if !operand.Kind().IsNumber() {
-				v.errorf(at, "%s must be a number, not %s", name, article(operand.Kind()))
+				v.errorf(at, "%s must be a number, not %s", name, wording.Article(operand.Kind()))
 			}
 		case "exists":
 			if operand.Kind() != signal.KindBool {
-				v.errorf(at, "exists must be true or false, not %s", article(operand.Kind()))
+				v.errorf(at, "exists must be true or false, not %s", wording.Article(operand.Kind()))
 			}
 		case "not":
 			if op.Len() > 1 {
@@ -801,7 +802,7 @@ func (v *validator) operator(p *path, op signal.Value) {
 			}
 			v.operator(at, operand)
 		default:
-			v.add(Error, at, true, "unknown operator %s: there are %s", quoted(name), operators)
+			v.add(Error, at, true, "unknown operator %s: there are %s", wording.Quoted(name), operators)
 		}
 	}
 }

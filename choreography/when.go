@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -308,7 +309,7 @@ func (v *validator) stepWhen(p *path, step signal.Value, refs references) {
 func (v *validator) stagePath(p *path, asked string, refs references) {
 	dot := strings.LastIndexByte(asked, '.')
 	if dot <= 0 || dot == len(asked)-1 || asked[:dot+1] == refPrefix {
-		v.add(Error, p, true, "%s names no property of an entity: write stage:ENTITY.PROPERTY", quoted(stagePrefix+asked))
+		v.add(Error, p, true, "%s names no property of an entity: write stage:ENTITY.PROPERTY", wording.Quoted(stagePrefix+asked))
 		return
 	}
 	if way, ok := strings.CutPrefix(asked[:dot], refPrefix); ok {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -40,7 +41,7 @@ var (
 func (b *builder) episode(v signal.Value) *Episode {
 	n := node{v: v}
 	if v.Kind() != signal.KindObject {
-		b.errorf(n, "want an episode, an object, not %s", article(v.Kind()))
+		b.errorf(n, "want an episode, an object, not %s", wording.Article(v.Kind()))
 		return nil
 	}
 	// The version comes before any judgement of what a later one may allow.
@@ -99,7 +100,7 @@ func (b *builder) manner(n node, e *Episode) {
 		if e.Genre == "" {
 			e.Genre = fallbackGenre
 		} else if e.Doctrine == nil {
-			b.warnf(n.at("genre"), "no genre is called %s: %s stands in for it", quoted(e.Genre), fallbackGenre)
+			b.warnf(n.at("genre"), "no genre is called %s: %s stands in for it", wording.Quoted(e.Genre), fallbackGenre)
 		}
 		if e.Doctrine == nil {
 			e.Doctrine = Doctrine(fallbackGenre)
@@ -108,7 +109,7 @@ func (b *builder) manner(n node, e *Episode) {
 	e.Energy = b.text(n, "energy")
 	if !slices.Contains(Energies, e.Energy) {
 		if e.Energy != "" {
-			b.warnf(n.at("energy"), "no energy is called %s: playful stands in for it", quoted(e.Energy))
+			b.warnf(n.at("energy"), "no energy is called %s: playful stands in for it", wording.Quoted(e.Energy))
 		}
 		e.Energy = "playful"
 	}
@@ -161,7 +162,7 @@ func (b *builder) beats(list node, e *Episode, defaults missRules) {
 		beat := b.beat(n, e, i, defaults)
 		if beat.ID != "" {
 			if _, twice := e.beats[beat.ID]; twice {
-				b.errorf(n.at("id"), "there is another beat %s", quoted(beat.ID))
+				b.errorf(n.at("id"), "there is another beat %s", wording.Quoted(beat.ID))
 			} else {
 				e.beats[beat.ID] = i
 			}
@@ -176,12 +177,12 @@ func (b *builder) beats(list node, e *Episode, defaults missRules) {
 		}
 		j, ok := e.beats[name]
 		if !ok {
-			b.errorf(n.at("requires_beat"), "no beat is called %s", quoted(name))
+			b.errorf(n.at("requires_beat"), "no beat is called %s", wording.Quoted(name))
 			continue
 		}
 		beat.RequiresBeat = j
 		if e.Beats[j].Target > beat.Deadline {
-			b.warnf(n.at("requires_beat"), "%s is not due before turn %d, after the deadline of this beat", quoted(name), e.Beats[j].Target)
+			b.warnf(n.at("requires_beat"), "%s is not due before turn %d, after the deadline of this beat", wording.Quoted(name), e.Beats[j].Target)
 		}
 	}
 	b.cycles(list, e)
@@ -218,7 +219,7 @@ func (b *builder) beat(n node, e *Episode, i int, defaults missRules) Beat {
 		beat.Detection = Detection(slices.Index(detections, kind))
 	default:
 		beat.Detection = Undetected
-		b.warnf(n.at("detection_type"), "%s is none of %s: the beat never lands", quoted(kind), strings.Join(detections[:Undetected], ", "))
+		b.warnf(n.at("detection_type"), "%s is none of %s: the beat never lands", wording.Quoted(kind), strings.Join(detections[:Undetected], ", "))
 	}
 	beat.Criteria = b.text(n, "detection_criteria")
 	switch beat.Detection {
@@ -309,7 +310,7 @@ func (b *builder) choice(n node, e *Episode, beat int) int {
 		}
 		option := Option{b.id(o), b.needed(o, "label"), b.text(o, "sets_flag"), b.text(o, "clears_flag")}
 		if names[option.ID] {
-			b.errorf(o.at("id"), "there is another choice %s", quoted(option.ID))
+			b.errorf(o.at("id"), "there is another choice %s", wording.Quoted(option.ID))
 		}
 		names[option.ID] = true
 		if option.SetsFlag != "" && option.SetsFlag == option.ClearsFlag {
@@ -324,7 +325,7 @@ func (b *builder) choice(n node, e *Episode, beat int) int {
 		b.errorf(n.at("choices"), "more than 100 choices")
 	}
 	if _, twice := e.choice[c.ID]; twice && c.ID != "" {
-		b.errorf(n.at("id"), "there is another choice point %s", quoted(c.ID))
+		b.errorf(n.at("id"), "there is another choice point %s", wording.Quoted(c.ID))
 		return -1
 	}
 	e.choice[c.ID] = len(e.Choices)
@@ -343,14 +344,14 @@ func (b *builder) legacy(list node, e *Episode) {
 		if name, ok := strings.CutPrefix(trigger, "after_objective:"); ok {
 			c.Trigger.Objective = slices.IndexFunc(e.Objectives, func(o Objective) bool { return o.ID == name })
 			if c.Trigger.Objective < 0 {
-				b.errorf(n.at("trigger"), "no objective is called %s", quoted(name))
+				b.errorf(n.at("trigger"), "no objective is called %s", wording.Quoted(name))
 			}
 			continue
 		}
 		turn, ok := turnOf(trigger)
 		switch {
 		case !ok:
-			b.errorf(n.at("trigger"), "%s is neither turn:N nor after_objective:ID", quoted(trigger))
+			b.errorf(n.at("trigger"), "%s is neither turn:N nor after_objective:ID", wording.Quoted(trigger))
 		case e.Budget > 0 && turn > e.Budget:
 			b.warnf(n.at("trigger"), "turn %d is beyond the budget of %d turns", turn, e.Budget)
 		}
@@ -384,7 +385,7 @@ func (b *builder) objectives(n node, e *Episode) {
 		}
 		id := b.id(o)
 		if slices.ContainsFunc(e.Objectives, func(other Objective) bool { return other.ID == id }) {
-			b.errorf(o.at("id"), "there is another objective %s", quoted(id))
+			b.errorf(o.at("id"), "there is another objective %s", wording.Quoted(id))
 		}
 		e.Objectives = append(e.Objectives, b.objective(o, id, b.text(o, "description"), e))
 	}
@@ -395,7 +396,7 @@ func (b *builder) objective(n node, id, description string, e *Episode) Objectiv
 	if n.has("success_condition") {
 		o.Success = b.condition(n, "success_condition", false)
 	} else {
-		b.warnf(n, "objective %s has no success_condition: it is never completed", quoted(id))
+		b.warnf(n, "objective %s has no success_condition: it is never completed", wording.Quoted(id))
 	}
 	o.Failure = Condition{Kind: ByBudget}
 	if n.has("failure_condition") {
@@ -438,9 +439,9 @@ func (b *builder) condition(n node, name string, failure bool) Condition {
 		return Condition{Kind: ByKeyword, Criteria: rest, Keywords: keywords}
 	}
 	if failure {
-		b.errorf(at, "want turn_budget_exceeded, turn:N or flag:NAME, not %s", quoted(text))
+		b.errorf(at, "want turn_budget_exceeded, turn:N or flag:NAME, not %s", wording.Quoted(text))
 	} else {
-		b.errorf(at, "want semantic:CRITERIA, keyword:A,B, turn:N or flag:NAME, not %s", quoted(text))
+		b.errorf(at, "want semantic:CRITERIA, keyword:A,B, turn:N or flag:NAME, not %s", wording.Quoted(text))
 	}
 	return Condition{}
 }
@@ -465,13 +466,13 @@ func (b *builder) props(list node, e *Episode) {
 			if name := b.text(n, "requires_prop"); name != "" {
 				j, ok := index[name]
 				if !ok {
-					b.errorf(n.at("requires_prop"), "no prop before this one is called %s", quoted(name))
+					b.errorf(n.at("requires_prop"), "no prop before this one is called %s", wording.Quoted(name))
 				}
 				p.Requires = j
 			}
 		}
 		if _, twice := index[p.ID]; twice {
-			b.errorf(n.at("id"), "there is another prop %s", quoted(p.ID))
+			b.errorf(n.at("id"), "there is another prop %s", wording.Quoted(p.ID))
 		}
 		index[p.ID] = i
 		e.Props = append(e.Props, p)

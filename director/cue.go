@@ -5,6 +5,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -198,7 +199,7 @@ func (b *builder) signals(list node, e *Episode) {
 		at := slices.IndexFunc(cueWords, func(w cueWord) bool { return w.word == r.On })
 		if at < 0 {
 			if r.On != "" {
-				b.errorf(n.at("on"), "no transition is called %s", quoted(r.On))
+				b.errorf(n.at("on"), "no transition is called %s", wording.Quoted(r.On))
 			}
 			continue
 		}
@@ -220,7 +221,7 @@ func (b *builder) signals(list node, e *Episode) {
 			}
 		}
 		if p := n.at("payload"); n.has("payload") && p.v.Kind() != signal.KindObject {
-			b.errorf(p, "want a payload, an object, not %s", article(p.v.Kind()))
+			b.errorf(p, "want a payload, an object, not %s", wording.Article(p.v.Kind()))
 		} else if n.has("payload") {
 			r.Payload = p.v
 		}
@@ -263,6 +264,6 @@ func (b *builder) known(n node, name, id, choicePoint string, e *Episode) {
 		ok = slices.ContainsFunc(e.Props, func(p Prop) bool { return p.ID == id })
 	}
 	if !ok {
-		b.errorf(n.at(name), "no %s is called %s", what, quoted(id))
+		b.errorf(n.at(name), "no %s is called %s", what, wording.Quoted(id))
 	}
 }

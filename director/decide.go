@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sajou-dev/sajou-go/internal/wording"
 )
 
 // Errors of decisions. When one is returned nothing is recorded.
@@ -410,7 +412,7 @@ func (s *State) Judge(v Verdict) (Outcome, []Record, error) {
 		return Outcome{}, nil, ErrTurn
 	}
 	if !s.episode.has(v.Subject) {
-		return Outcome{}, nil, fmt.Errorf("%w: no beat or objective %s to judge", ErrNotFound, quoted(v.Subject.ID))
+		return Outcome{}, nil, fmt.Errorf("%w: no beat or objective %s to judge", ErrNotFound, wording.Quoted(v.Subject.ID))
 	}
 	d := decision{s: *s, out: Outcome{Turn: s.core.turn, Attempt: s.core.attempt}}
 	r := verdictRecorded{
@@ -499,12 +501,12 @@ func (s *State) Choose(choicePoint, choice string) (Choice, []Record, error) {
 	}
 	i, ok := s.episode.choice[choicePoint]
 	if !ok {
-		return Choice{}, nil, fmt.Errorf("%w: choice point %s", ErrNotFound, quoted(choicePoint))
+		return Choice{}, nil, fmt.Errorf("%w: choice point %s", ErrNotFound, wording.Quoted(choicePoint))
 	}
 	point := &s.episode.Choices[i]
 	o := point.option(choice)
 	if o < 0 {
-		return Choice{}, nil, fmt.Errorf("%w: choice %s of %s", ErrNotFound, quoted(choice), point.ID)
+		return Choice{}, nil, fmt.Errorf("%w: choice %s of %s", ErrNotFound, wording.Quoted(choice), point.ID)
 	}
 	option := &point.Options[o]
 	result := Choice{ChoicePoint: point.ID, Choice: option.ID, Flag: option.SetsFlag}

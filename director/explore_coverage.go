@@ -3,6 +3,8 @@ package director
 import (
 	"fmt"
 	"slices"
+
+	"github.com/sajou-dev/sajou-go/internal/wording"
 )
 
 // Coverage is what an [Exploration] found.
@@ -91,7 +93,7 @@ type Gap struct {
 }
 
 // String returns "kind id: message".
-func (g Gap) String() string { return g.Kind + " " + quoted(g.ID) + " " + g.Message }
+func (g Gap) String() string { return g.Kind + " " + wording.Quoted(g.ID) + " " + g.Message }
 
 // sightings collects what happens in plays.
 type sightings struct {
@@ -288,7 +290,7 @@ func (c *Coverage) gaps(e *Episode) {
 		}
 		for _, o := range p.Options {
 			if !o.Chosen.Seen() {
-				gap("choice_point", p.ChoicePoint, "has the option %s, which can never be chosen", quoted(o.Option))
+				gap("choice_point", p.ChoicePoint, "has the option %s, which can never be chosen", wording.Quoted(o.Option))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -93,7 +94,7 @@ func (b *builder) genre(n node) *Genre {
 		digest: digestOfValue(n.v),
 	}
 	if g.ID != genreKey(g.ID) {
-		b.errorf(n.at("id"), "%s is not lower snake case", quoted(g.ID))
+		b.errorf(n.at("id"), "%s is not lower snake case", wording.Quoted(g.ID))
 	}
 	if i := len(g.Mandatory); i < 6 || i > 8 {
 		b.errorf(n.at("mandatory"), "want 6 to 8 rules, not %d", i)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -198,7 +199,7 @@ func (b *builder) circles(list node, e *Episode) {
 		}
 		for j, isReached := range reach(i) {
 			if isReached && e.FlagRules[j].Set == e.FlagRules[i].Clear && reach(j)[i] {
-				b.errorf(n, "the flag %s could be set and cleared without end, by way of signals", quoted(e.FlagRules[i].Clear))
+				b.errorf(n, "the flag %s could be set and cleared without end, by way of signals", wording.Quoted(e.FlagRules[i].Clear))
 				break
 			}
 		}
@@ -215,9 +216,9 @@ func (b *builder) unread(list node, e *Episode, settable func(flag string) bool)
 	for i, n := range list.elements {
 		switch r := &e.FlagRules[i]; {
 		case r.Set != "" && !read[r.Set] && !everything:
-			b.warnf(n.at("set"), "nothing depends on the flag %s; if another episode does, name it in flags", quoted(r.Set))
+			b.warnf(n.at("set"), "nothing depends on the flag %s; if another episode does, name it in flags", wording.Quoted(r.Set))
 		case r.Clear != "" && !settable(r.Clear):
-			b.warnf(n.at("clear"), "nothing sets the flag %s; if another episode does, name it in flags", quoted(r.Clear))
+			b.warnf(n.at("clear"), "nothing sets the flag %s; if another episode does, name it in flags", wording.Quoted(r.Clear))
 		}
 	}
 }

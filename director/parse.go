@@ -10,6 +10,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/internal/jsonplace"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -193,12 +194,12 @@ func (b *builder) diagnostics(file string, text []byte) Diagnostics {
 // object makes sure that n is an object with members known by these names.
 func (b *builder) object(n node, what string, known ...string) bool {
 	if n.v.Kind() != signal.KindObject {
-		b.errorf(n, "want %s, an object, not %s", what, article(n.v.Kind()))
+		b.errorf(n, "want %s, an object, not %s", what, wording.Article(n.v.Kind()))
 		return false
 	}
 	for name := range n.v.Members() {
 		if !slices.Contains(known, name) {
-			b.add(Warning, n.at(name), true, "%s has no member %s: it has no effect", what, quoted(name))
+			b.add(Warning, n.at(name), true, "%s has no member %s: it has no effect", what, wording.Quoted(name))
 		}
 	}
 	return true
@@ -212,7 +213,7 @@ func (b *builder) text(n node, name string) string {
 	}
 	s, ok := m.v.Text()
 	if !ok {
-		b.errorf(m, "want a string, not %s", article(m.v.Kind()))
+		b.errorf(m, "want a string, not %s", wording.Article(m.v.Kind()))
 	}
 	return s
 }
@@ -256,7 +257,7 @@ func (b *builder) turn(n node, name string, least, absent int) int {
 	}
 	switch {
 	case !ok:
-		b.errorf(m, "want an integer, not %s", article(m.v.Kind()))
+		b.errorf(m, "want an integer, not %s", wording.Article(m.v.Kind()))
 		return absent
 	case i < int64(least):
 		b.errorf(m, "%s is less than %d", name, least)
@@ -275,7 +276,7 @@ func (b *builder) bool(n node, name string) bool {
 	m := n.at(name)
 	v, ok := m.v.Bool()
 	if !ok {
-		b.errorf(m, "want true or false, not %s", article(m.v.Kind()))
+		b.errorf(m, "want true or false, not %s", wording.Article(m.v.Kind()))
 	}
 	return v
 }
@@ -288,7 +289,7 @@ func (b *builder) oneOf(n node, name string, absent int, words ...string) int {
 	}
 	i := slices.Index(words, s)
 	if i < 0 {
-		b.errorf(n.at(name), "%s is none of %s", quoted(s), strings.Join(words, ", "))
+		b.errorf(n.at(name), "%s is none of %s", wording.Quoted(s), strings.Join(words, ", "))
 		return absent
 	}
 	return i
@@ -304,7 +305,7 @@ func (b *builder) list(n node, name string) node {
 	case !n.has(name):
 		return node{nil, m.path}
 	case m.v.Kind() != signal.KindArray:
-		b.errorf(m, "want an array, not %s", article(m.v.Kind()))
+		b.errorf(m, "want an array, not %s", wording.Article(m.v.Kind()))
 		return node{nil, m.path}
 	case m.v.Len() > maxItems:
 		b.errorf(m, "more than %d elements", maxItems)
@@ -320,7 +321,7 @@ func (b *builder) texts(n node, name string) []string {
 		s, ok := e.v.Text()
 		switch {
 		case !ok:
-			b.errorf(e, "want a string, not %s", article(e.v.Kind()))
+			b.errorf(e, "want a string, not %s", wording.Article(e.v.Kind()))
 		case strings.TrimSpace(s) == "":
 			b.errorf(e, "an empty text")
 		default:
@@ -328,27 +329,4 @@ func (b *builder) texts(n node, name string) []string {
 		}
 	}
 	return out
-}
-
-// quoted shortens what was written for a message.
-func quoted(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strconv.Quote(s)
-}
-
-// article names a kind of value with its article.
-func article(k signal.ValueKind) string {
-	switch k {
-	case signal.KindNull:
-		return "null"
-	case signal.KindAbsent:
-		return "nothing"
-	case signal.KindInt, signal.KindUint, signal.KindArray, signal.KindObject:
-		return "an " + k.String()
-	default:
-		return "a " + k.String()
-	}
 }

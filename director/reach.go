@@ -1,5 +1,7 @@
 package director
 
+import "github.com/sajou-dev/sajou-go/internal/wording"
+
 // reach warns of what can never happen: flags that nothing sets, beats that can
 // never become eligible, conditions and choices that wait for what never comes.
 // What must have happened to make itself possible counts as nothing. Turns are
@@ -27,7 +29,7 @@ func (b *builder) reach(n node, e *Episode) {
 		if r.flags[flag] || settable[flag] {
 			return false
 		}
-		b.warnf(at, "nothing sets the flag %s; if another episode does, name it in flags", quoted(flag))
+		b.warnf(at, "nothing sets the flag %s; if another episode does, name it in flags", wording.Quoted(flag))
 		return true
 	}
 	b.unread(n.at("flag_rules"), e, func(flag string) bool { return r.flags[flag] || settable[flag] })
@@ -36,19 +38,19 @@ func (b *builder) reach(n node, e *Episode) {
 	}
 	waits := func(at node, flag string) {
 		if !unset(at, flag) && !r.flags[flag] {
-			b.warnf(at, "what sets the flag %s can never happen", quoted(flag))
+			b.warnf(at, "what sets the flag %s can never happen", wording.Quoted(flag))
 		}
 	}
 	point := func(at node) {
 		for _, o := range at.at("choices").elements {
 			if clears, _ := o.at("clears_flag").v.Text(); !r.flags[clears] && !settable[clears] {
-				b.warnf(o.at("clears_flag"), "nothing sets the flag %s: there is nothing to clear", quoted(clears))
+				b.warnf(o.at("clears_flag"), "nothing sets the flag %s: there is nothing to clear", wording.Quoted(clears))
 			}
 		}
 	}
 	for i, at := range n.at("beats").elements {
 		if !unset(at.at("requires_flag"), e.Beats[i].RequiresFlag) && !r.beats[i] {
-			b.warnf(at, "beat %s can never become eligible", quoted(e.Beats[i].ID))
+			b.warnf(at, "beat %s can never become eligible", wording.Quoted(e.Beats[i].ID))
 		}
 		point(at.at("choice_point"))
 	}
@@ -56,7 +58,7 @@ func (b *builder) reach(n node, e *Episode) {
 		point(at)
 		id, _ := at.at("id").v.Text()
 		if t := e.Choices[e.choice[id]].Trigger; t.Turn == 0 && !r.won[t.Objective] {
-			b.warnf(at.at("trigger"), "the objective can never be completed: choice point %s never opens", quoted(id))
+			b.warnf(at.at("trigger"), "the objective can never be completed: choice point %s never opens", wording.Quoted(id))
 		}
 	}
 	for i, at := range n.at("flag_context_rules").elements {

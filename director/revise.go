@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -75,7 +76,7 @@ func (s *State) Revise(e *Episode) ([]Record, error) {
 	case s.episode == nil:
 		return nil, fmt.Errorf("%w: none is", ErrRevision)
 	case s.episode.ID != e.ID:
-		return nil, fmt.Errorf("%w: %s is another one than %s", ErrRevision, quoted(e.ID), quoted(s.episode.ID))
+		return nil, fmt.Errorf("%w: %s is another one than %s", ErrRevision, wording.Quoted(e.ID), wording.Quoted(s.episode.ID))
 	case s.core.phase == phaseResponded:
 		return nil, ErrAwaiting
 	case s.episode.digest == e.digest:

@@ -1,6 +1,10 @@
 package director
 
-import "github.com/sajou-dev/sajou-go/signal"
+import (
+	"github.com/sajou-dev/sajou-go/signal"
+
+	"github.com/sajou-dev/sajou-go/internal/wording"
+)
 
 // Source is the text of one episode.
 type Source struct {
@@ -38,7 +42,7 @@ func ParseSeries(sources ...Source) ([]*Episode, []Diagnostics) {
 		}
 		everything = everything || e.tellsFlags()
 		if _, twice := ids[e.ID]; twice && e.ID != "" {
-			builders[i].errorf(node{v: v}.at("id"), "there is another episode %s, in %s", quoted(e.ID), sources[ids[e.ID]].File)
+			builders[i].errorf(node{v: v}.at("id"), "there is another episode %s, in %s", wording.Quoted(e.ID), sources[ids[e.ID]].File)
 			episodes[i] = nil
 			continue
 		}
@@ -65,7 +69,7 @@ func ParseSeries(sources ...Source) ([]*Episode, []Diagnostics) {
 func (b *builder) unreadSets(n node, reads map[string]bool) {
 	check := func(at node) {
 		if flag, _ := at.v.Text(); flag != "" && !reads[flag] {
-			b.warnf(at, "nothing reads the flag %s: no beat, objective or rule depends on it", quoted(flag))
+			b.warnf(at, "nothing reads the flag %s: no beat, objective or rule depends on it", wording.Quoted(flag))
 		}
 	}
 	effects := func(n node) {
@@ -96,7 +100,7 @@ func (b *builder) suggests(n node, ids map[string]int) {
 	check := func(at node) {
 		id, _ := at.v.Text()
 		if _, ok := ids[id]; id != "" && !ok {
-			b.warnf(at, "no episode here is called %s", quoted(id))
+			b.warnf(at, "no episode here is called %s", wording.Quoted(id))
 		}
 	}
 	check(n.at("next_episode"))

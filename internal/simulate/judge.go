@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -92,7 +93,7 @@ func (j *judge) tell(i int, e *Event) {
 		}
 		j.seen[i]++
 		if x.subject == neverTold {
-			j.wrong[i] = fmt.Sprintf("%s was told %s at %v, by observation %d", x.agent, quoted(x.texts[0]), e.At, e.Delta.ViewSeq)
+			j.wrong[i] = fmt.Sprintf("%s was told %s at %v, by observation %d", x.agent, wording.Quoted(x.texts[0]), e.At, e.Delta.ViewSeq)
 		}
 		return
 	}
@@ -214,9 +215,9 @@ func (j *judge) verdict() []Failure {
 		case sees, seesNot, neverTold:
 		case told:
 			if n := j.seen[i]; n < len(x.texts) {
-				message = fmt.Sprintf("%s was not told %s", x.agent, quoted(x.texts[n]))
+				message = fmt.Sprintf("%s was not told %s", x.agent, wording.Quoted(x.texts[n]))
 				if n > 0 {
-					message += fmt.Sprintf(" after %s", quoted(x.texts[n-1]))
+					message += fmt.Sprintf(" after %s", wording.Quoted(x.texts[n-1]))
 				}
 			}
 		default:

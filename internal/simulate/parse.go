@@ -11,13 +11,14 @@ import (
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/jsonplace"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 func (b *reader) scenario(n node) *Scenario {
 	s := &Scenario{limits: defaultLimits}
 	if n.v.Kind() != signal.KindObject {
-		b.refuse(n, `a scenario is an object with "sajou": "simulation", not %s`, article(n.v.Kind()))
+		b.refuse(n, `a scenario is an object with "sajou": "simulation", not %s`, wording.Article(n.v.Kind()))
 		return s
 	}
 	if word, _ := n.at("sajou").v.Text(); word != "simulation" {
@@ -98,7 +99,7 @@ func (b *reader) rules(n node, s *Scenario) {
 	}
 	for i, e := range list {
 		if slices.Contains(ids[:i], ids[i]) && ids[i] != "" {
-			b.refuse(e.at("id"), "two agents are called %s", quoted(ids[i]))
+			b.refuse(e.at("id"), "two agents are called %s", wording.Quoted(ids[i]))
 		} else if ids[i] != "" {
 			b.agents = append(b.agents, ids[i])
 		}
@@ -138,7 +139,7 @@ func (b *reader) place(n node, pointer, reason string) {
 	case strings.HasPrefix(reason, "unknown policy"):
 		reason += instead(written, policyNames)
 	case reason == "unknown member" && pointer == "/"+at.path.name:
-		reason = fmt.Sprintf("a configuration has no member %s%s", quoted(at.path.name), instead(at.path.name, configNames))
+		reason = fmt.Sprintf("a configuration has no member %s%s", wording.Quoted(at.path.name), instead(at.path.name, configNames))
 	}
 	b.refuse(at, "%s", reason)
 }
@@ -198,7 +199,7 @@ func (b *reader) agent(n node, core *agents.Core, s *Scenario) agent {
 		if b.object(e, "an action of a script", "at", "submit", "generate", "cancel", "leave") {
 			c := cue{b.when(e, s), b.action(e)}
 			if c.at < a.joins {
-				b.refuse(e.at("at"), "%s joins only after that, at %d", quoted(a.registration.AgentID), a.joins.Milliseconds())
+				b.refuse(e.at("at"), "%s joins only after that, at %d", wording.Quoted(a.registration.AgentID), a.joins.Milliseconds())
 			}
 			a.script = append(a.script, c)
 		}
@@ -277,7 +278,7 @@ func (b *reader) draft(n, around node) agents.Draft {
 	}
 	if n.has("payload") {
 		if d.Payload = slices.Clone(n.at("payload").v); d.Payload.Kind() != signal.KindObject {
-			b.refuse(n.at("payload"), "payload is an object, not %s", article(d.Payload.Kind()))
+			b.refuse(n.at("payload"), "payload is an object, not %s", wording.Article(d.Payload.Kind()))
 		}
 	}
 	return d
@@ -425,7 +426,7 @@ func (b *reader) expectation(n node, i int, s *Scenario) expectation {
 	if code := b.text(m, "code", 0); code != "" {
 		e.code = agents.Code(code)
 		if _, ok := e.code.Failure(); !ok {
-			b.refuse(m.at("code"), "no refusal has the code %s%s", quoted(code), instead(code, codes))
+			b.refuse(m.at("code"), "no refusal has the code %s%s", wording.Quoted(code), instead(code, codes))
 		}
 	}
 	switch e.subject {

@@ -11,6 +11,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/internal/jsonplace"
 	"github.com/sajou-dev/sajou-go/internal/spelling"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -154,7 +155,7 @@ func (b *reader) diagnostics(file string, text []byte) choreography.Diagnostics 
 // something is for, to people, and may stand anywhere.
 func (b *reader) object(n node, what string, known ...string) bool {
 	if n.v.Kind() != signal.KindObject {
-		b.refuse(n, "%s is an object, not %s", what, article(n.v.Kind()))
+		b.refuse(n, "%s is an object, not %s", what, wording.Article(n.v.Kind()))
 		return false
 	}
 	for name := range n.v.Members() {
@@ -163,7 +164,7 @@ func (b *reader) object(n node, what string, known ...string) bool {
 			continue
 		}
 		if !slices.Contains(known, name) {
-			b.add(n.at(name), true, "%s has no member %s%s", what, quoted(name), instead(name, known))
+			b.add(n.at(name), true, "%s has no member %s%s", what, wording.Quoted(name), instead(name, known))
 			b.misnamed[n.path] = true
 		}
 	}
@@ -195,7 +196,7 @@ func (b *reader) text(n node, name string, most int) string {
 	s, ok := m.v.Text()
 	switch {
 	case !ok:
-		b.refuse(m, "%s is a string, not %s", name, article(m.v.Kind()))
+		b.refuse(m, "%s is a string, not %s", name, wording.Article(m.v.Kind()))
 	case most > 0 && len(s) > most:
 		b.refuse(m, "%s is at most %d bytes long", name, most)
 	case most > 0 && strings.ContainsRune(s, 0):
@@ -258,7 +259,7 @@ func (b *reader) list(n node, name string, most int) []node {
 	}
 	m := n.at(name)
 	if m.v.Kind() != signal.KindArray {
-		b.refuse(m, "%s is an array, not %s", name, article(m.v.Kind()))
+		b.refuse(m, "%s is an array, not %s", name, wording.Article(m.v.Kind()))
 		return nil
 	}
 	if m.v.Len() > most {
@@ -277,7 +278,7 @@ func (b *reader) texts(n node, name string) []string {
 	for _, e := range b.list(n, name, maxAgents) {
 		s, ok := e.v.Text()
 		if !ok || s == "" {
-			b.refuse(e, "an element of %s is a string that says something, not %s", name, article(e.v.Kind()))
+			b.refuse(e, "an element of %s is a string that says something, not %s", name, wording.Article(e.v.Kind()))
 		}
 		list = append(list, strings.Clone(s))
 	}
@@ -291,7 +292,7 @@ func (b *reader) payload(n node, answered bool) signal.Value {
 	}
 	m := n.at("payload")
 	if m.v.Kind() != signal.KindObject {
-		b.refuse(m, "payload is an object, not %s", article(m.v.Kind()))
+		b.refuse(m, "payload is an object, not %s", wording.Article(m.v.Kind()))
 		return nil
 	}
 	b.placeholders(m, answered)
@@ -344,7 +345,7 @@ func (b *reader) known(n node, name string, must bool) string {
 	}
 	id := b.needed(n, name, 0)
 	if id != "" && !slices.Contains(b.agents, id) {
-		b.refuse(n.at(name), "there is no agent %s%s", quoted(id), instead(id, b.agents))
+		b.refuse(n.at(name), "there is no agent %s%s", wording.Quoted(id), instead(id, b.agents))
 	}
 	return id
 }
@@ -367,26 +368,9 @@ func (b *reader) one(n node, what string, names ...string) string {
 	return found
 }
 
-// quoted shortens what was written for a message.
-func quoted(s string) string { return strconv.Quote(clip(s, 60)) }
-
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
-// article names a kind of value with its article.
-func article(k signal.ValueKind) string {
-	switch k {
-	case signal.KindNull:
-		return "null"
-	case signal.KindAbsent:
-		return "nothing"
-	case signal.KindInt, signal.KindUint, signal.KindArray, signal.KindObject:
-		return "an " + k.String()
-	default:
-		return "a " + k.String()
-	}
 }

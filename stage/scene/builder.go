@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -93,7 +94,7 @@ func (i *importer) readPositions(list *node) map[string]Point {
 		if name == "" {
 			i.lose("position without a name", at, "a position without a name cannot be reached, and is left out")
 		} else if !i.put(name, p, hint == "spawn") {
-			i.lose("position", at, "there is a position "+quoted(name)+" already: this one is left out")
+			i.lose("position", at, "there is a position "+wording.Quoted(name)+" already: this one is left out")
 		}
 		if i.text(at, "entityBinding") != "" {
 			i.lose("entityBinding", at.get("entityBinding"), "entityBinding has no effect: what appears at a position is for choreographies to say")
@@ -163,7 +164,7 @@ func (i *importer) readRoutes(list *node, places map[string]Point) {
 			i.lose("route without a name", at, "a route without a name cannot be followed, and is left out")
 			continue
 		case taken:
-			i.lose("route", at, "there is a route "+quoted(name)+" already: this one is left out")
+			i.lose("route", at, "there is a route "+wording.Quoted(name)+" already: this one is left out")
 			continue
 		case points.value.Len() > MaxItems:
 			i.errorf(points, "points holds more than %d", MaxItems)
@@ -247,7 +248,7 @@ func (i *importer) readPlaced(list *node, layers map[string]stacked) {
 			id = "entity-" + strconv.Itoa(k+1)
 		}
 		if ids[id] {
-			i.lose("entity", at, "there is an entity "+quoted(id)+" already: this one is left out")
+			i.lose("entity", at, "there is an entity "+wording.Quoted(id)+" already: this one is left out")
 			continue
 		}
 		ids[id] = true
@@ -301,7 +302,7 @@ func (i *importer) lookFor(at *node, visual string) string {
 		return i.s.Stranger
 	}
 	if _, ok := i.s.Looks[visual]; !ok {
-		i.lose("missing look", at.get("entityId"), "the table of entities is not here, or has no "+quoted(visual)+": it gets a figure by its name")
+		i.lose("missing look", at.get("entityId"), "the table of entities is not here, or has no "+wording.Quoted(visual)+": it gets a figure by its name")
 		i.s.Looks[visual] = Look{figureFor(visual), paints[len(i.s.Looks)%len(paints)], defaultSize}
 	}
 	return visual

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -111,7 +112,7 @@ func (i *importer) declarations() []signal.Value {
 				"name", "nodeX", "nodeY", "collapsed")
 			id, on := i.text(at, "id"), i.text(at, "on")
 			if _, twice := ids[id]; twice {
-				i.lose("second choreography", at, "there is a choreography "+quoted(id)+" already: this one is left out")
+				i.lose("second choreography", at, "there is a choreography "+wording.Quoted(id)+" already: this one is left out")
 				continue
 			}
 			types := wired[id]

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -116,7 +117,7 @@ func (i *importer) member(name string, at *node) {
 	case "version", "signalSources", "editor", "timeline", "assets":
 		// The editor's own.
 	default:
-		i.lose("member "+name, at, quoted(name)+" is not known here, and is left out")
+		i.lose("member "+name, at, wording.Quoted(name)+" is not known here, and is left out")
 	}
 }
 
@@ -221,7 +222,7 @@ func (i *importer) known(n *node, what string, names ...string) {
 			found = found || known == name
 		}
 		if !found {
-			i.lose("member "+name+" of "+what, n.at(name, v), quoted(name)+" of "+what+" is not known here, and is left out")
+			i.lose("member "+name+" of "+what, n.at(name, v), wording.Quoted(name)+" of "+what+" is not known here, and is left out")
 		}
 	}
 }
@@ -262,7 +263,7 @@ func (i *importer) text(n *node, name string) string {
 	at := n.get(name)
 	text, ok := at.value.Text()
 	if !ok && at.value.Kind() > signal.KindNull {
-		i.lose("kind of "+name, at, name+" must be a string, not "+article(at.value.Kind())+": it is left out")
+		i.lose("kind of "+name, at, name+" must be a string, not "+wording.Article(at.value.Kind())+": it is left out")
 	}
 	return text
 }
@@ -281,7 +282,7 @@ func (i *importer) truth(n *node, name string, otherwise bool) bool {
 	b, ok := at.value.Bool()
 	if !ok {
 		if at.value.Kind() > signal.KindNull {
-			i.lose("kind of "+name, at, name+" must be true or false, not "+article(at.value.Kind())+": it is left out")
+			i.lose("kind of "+name, at, name+" must be true or false, not "+wording.Article(at.value.Kind())+": it is left out")
 		}
 		return otherwise
 	}
@@ -294,7 +295,7 @@ func (i *importer) number(n *node, name string, least, most, otherwise float64) 
 	f, ok := at.value.Float64()
 	switch {
 	case !ok && at.value.Kind() > signal.KindNull:
-		i.lose("kind of "+name, at, fmt.Sprintf("%s must be a number, not %s: %g is taken", name, article(at.value.Kind()), otherwise))
+		i.lose("kind of "+name, at, fmt.Sprintf("%s must be a number, not %s: %g is taken", name, wording.Article(at.value.Kind()), otherwise))
 		return otherwise
 	case !ok:
 		return otherwise
@@ -316,7 +317,7 @@ func (i *importer) color(n *node, name, otherwise string) string {
 		return otherwise
 	}
 	if text = strings.ToLower(text); !isColor(text) {
-		i.lose("color", n.get(name), quoted(text)+" is no color known here: "+otherwise+" is taken")
+		i.lose("color", n.get(name), wording.Quoted(text)+" is no color known here: "+otherwise+" is taken")
 		return otherwise
 	}
 	return text
@@ -326,7 +327,7 @@ func (i *importer) color(n *node, name, otherwise string) string {
 func (i *importer) list(n *node, name string) *node {
 	at := n.get(name)
 	if k := at.value.Kind(); k > signal.KindNull && k != signal.KindArray {
-		i.lose("kind of "+name, at, name+" must be an array, not "+article(k)+": it is left out")
+		i.lose("kind of "+name, at, name+" must be an array, not "+wording.Article(k)+": it is left out")
 	}
 	return at
 }

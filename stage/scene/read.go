@@ -4,6 +4,7 @@ import (
 	"maps"
 	"unicode/utf8"
 
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -32,7 +33,7 @@ type reader struct {
 // error.
 func (r *reader) scene(n *node) *Scene {
 	if n.value.Kind() != signal.KindObject {
-		r.errorf(n, "a scene must be an object, not %s", article(n.value.Kind()))
+		r.errorf(n, "a scene must be an object, not %s", wording.Article(n.value.Kind()))
 		return nil
 	}
 	if !r.head(n) {
@@ -94,10 +95,10 @@ func (r *reader) head(n *node) bool {
 	case !sajou.there():
 		r.errorf(n, `"sajou" is missing: write "sajou": "scene"`)
 	case !ok:
-		r.errorf(sajou, `sajou must be "scene", not %s`, article(sajou.value.Kind()))
+		r.errorf(sajou, `sajou must be "scene", not %s`, wording.Article(sajou.value.Kind()))
 		return false
 	case text != "scene":
-		r.errorf(sajou, `sajou must be "scene", not %s`, quoted(text))
+		r.errorf(sajou, `sajou must be "scene", not %s`, wording.Quoted(text))
 		return false
 	}
 	version := n.get("version")
@@ -105,7 +106,7 @@ func (r *reader) head(n *node) bool {
 	case !version.there():
 		r.errorf(n, `"version" is missing: write "version": %d`, Version)
 	case !ok:
-		r.errorf(version, "version must be %d, not %s", Version, article(version.value.Kind()))
+		r.errorf(version, "version must be %d, not %s", Version, wording.Article(version.value.Kind()))
 		return false
 	case number != Version:
 		r.errorf(version, "version %s of the scene format is not known here: this program reads version %d", version.value, Version)
@@ -151,7 +152,7 @@ func (r *reader) readLayers(n *node) {
 		}
 		name := r.name(at)
 		if seen[name] && name != "" {
-			r.errorf(at, "the layer %s stands there twice", quoted(name))
+			r.errorf(at, "the layer %s stands there twice", wording.Quoted(name))
 		}
 		seen[name] = true
 		r.s.Layers = append(r.s.Layers, name)
@@ -191,7 +192,7 @@ func (r *reader) slots(n *node) {
 			}
 			name, p := r.point(at, nameNeeded)
 			if seen[name] && name != "" {
-				r.refuse(at.get("name"), "the slot %s stands there twice", quoted(name))
+				r.refuse(at.get("name"), "the slot %s stands there twice", wording.Quoted(name))
 			}
 			seen[name] = true
 			r.s.Slots = append(r.s.Slots, Slot{name, p})
@@ -199,7 +200,7 @@ func (r *reader) slots(n *node) {
 		return
 	}
 	if n.value.Kind() != signal.KindObject {
-		r.errorf(n, "slots must be an object of places by name or an array of places with names, not %s", article(n.value.Kind()))
+		r.errorf(n, "slots must be an object of places by name or an array of places with names, not %s", wording.Article(n.value.Kind()))
 		return
 	}
 	r.named(n, func(name string, at *node) {
@@ -216,7 +217,7 @@ func (r *reader) waypoints(n *node) {
 	r.named(n, func(name string, at *node) {
 		_, p := r.point(at, nameNone)
 		if slots[name] {
-			r.refuse(at, "the waypoint %s could never be reached: a slot has that name", quoted(name))
+			r.refuse(at, "the waypoint %s could never be reached: a slot has that name", wording.Quoted(name))
 		}
 		r.s.Waypoints[name] = p
 	})
@@ -272,7 +273,7 @@ func (r *reader) entities(n *node) {
 		}
 		e := r.entity(at)
 		if ids[e.ID] && e.ID != "" {
-			r.refuse(at.get("id"), "two entities have the id %s; entities that one reference means share an actor", quoted(e.ID))
+			r.refuse(at.get("id"), "two entities have the id %s; entities that one reference means share an actor", wording.Quoted(e.ID))
 		}
 		ids[e.ID] = true
 		r.s.Entities = append(r.s.Entities, e)
@@ -360,14 +361,14 @@ func (r *reader) rule(n *node) Rule {
 		case "entity":
 			rule.Entity = r.name(at)
 			if rule.Entity != "" && len(r.s.figures[rule.Entity]) == 0 {
-				r.refuse(at, "there is no entity with the id or actor %s", quoted(rule.Entity))
+				r.refuse(at, "there is no entity with the id or actor %s", wording.Quoted(rule.Entity))
 			}
 		case "look":
 			rule.Look = r.look(at)
 		case "slot":
 			rule.Slot = r.name(at)
 			if _, ok := r.s.slots[rule.Slot]; !ok && rule.Slot != "" {
-				r.refuse(at, "there is no slot %s", quoted(rule.Slot))
+				r.refuse(at, "there is no slot %s", wording.Quoted(rule.Slot))
 			}
 		case "layer":
 			rule.Layer = r.layer(at)
@@ -396,13 +397,13 @@ func (r *reader) place(n *node, naming naming) (string, Point) {
 		if n.value.Kind() == signal.KindObject {
 			return r.point(n, naming)
 		}
-		r.errorf(n, `want the name of a place or {"x": …, "y": …}, not %s`, article(n.value.Kind()))
+		r.errorf(n, `want the name of a place or {"x": …, "y": …}, not %s`, wording.Article(n.value.Kind()))
 		return "", Point{}
 	}
 	name := r.name(n)
 	p, ok := r.s.Place(name)
 	if !ok && name != "" {
-		r.refuse(n, "there is no slot or waypoint %s", quoted(name))
+		r.refuse(n, "there is no slot or waypoint %s", wording.Quoted(name))
 	}
 	return name, p
 }
@@ -464,7 +465,7 @@ func elements(n *node) func(yield func(int, *node) bool) {
 
 func (r *reader) object(n *node) bool {
 	if n.value.Kind() != signal.KindObject {
-		r.errorf(n, "%s must be an object, not %s", called(n), article(n.value.Kind()))
+		r.errorf(n, "%s must be an object, not %s", called(n), wording.Article(n.value.Kind()))
 		return false
 	}
 	return true
@@ -473,7 +474,7 @@ func (r *reader) object(n *node) bool {
 func (r *reader) array(n *node) bool {
 	switch {
 	case n.value.Kind() != signal.KindArray:
-		r.errorf(n, "%s must be an array, not %s", called(n), article(n.value.Kind()))
+		r.errorf(n, "%s must be an array, not %s", called(n), wording.Article(n.value.Kind()))
 		return false
 	case n.value.Len() > MaxItems:
 		r.errorf(n, "%s holds more than %d", called(n), MaxItems)
@@ -484,7 +485,7 @@ func (r *reader) array(n *node) bool {
 func (r *reader) text(n *node) string {
 	text, ok := n.value.Text()
 	if !ok {
-		r.errorf(n, "%s must be a string, not %s", called(n), article(n.value.Kind()))
+		r.errorf(n, "%s must be a string, not %s", called(n), wording.Article(n.value.Kind()))
 	}
 	return text
 }
@@ -520,7 +521,7 @@ func (r *reader) title(n *node) string {
 func (r *reader) truth(n *node) bool {
 	b, ok := n.value.Bool()
 	if !ok {
-		r.errorf(n, "%s must be true or false, not %s", called(n), article(n.value.Kind()))
+		r.errorf(n, "%s must be true or false, not %s", called(n), wording.Article(n.value.Kind()))
 	}
 	return b
 }
@@ -529,7 +530,7 @@ func (r *reader) number(n *node, least, most float64) float64 {
 	f, ok := n.value.Float64()
 	switch {
 	case !ok:
-		r.errorf(n, "%s must be a number, not %s", called(n), article(n.value.Kind()))
+		r.errorf(n, "%s must be a number, not %s", called(n), wording.Article(n.value.Kind()))
 	case f < least || f > most:
 		r.errorf(n, "%s must be from %.0f to %.0f, not %s", called(n), least, most, n.value)
 	}
@@ -539,7 +540,7 @@ func (r *reader) number(n *node, least, most float64) float64 {
 func (r *reader) color(n *node) string {
 	text := r.text(n)
 	if _, ok := n.value.Text(); ok && !isColor(text) {
-		r.errorf(n, `%s is no color: write "#rgb", "#rrggbb", "#rrggbbaa" or a CSS name in lower case`, quoted(text))
+		r.errorf(n, `%s is no color: write "#rgb", "#rrggbb", "#rrggbbaa" or a CSS name in lower case`, wording.Quoted(text))
 	}
 	return text
 }
@@ -547,7 +548,7 @@ func (r *reader) color(n *node) string {
 func (r *reader) look(n *node) string {
 	name := r.name(n)
 	if _, ok := r.s.Looks[name]; !ok && name != "" {
-		r.refuse(n, "there is no look %s; there are %s", quoted(name), offered(sortedKeys(r.s.Looks)))
+		r.refuse(n, "there is no look %s; there are %s", wording.Quoted(name), offered(sortedKeys(r.s.Looks)))
 	}
 	return name
 }
@@ -556,7 +557,7 @@ func (r *reader) layer(n *node) int {
 	name := r.name(n)
 	i, ok := r.layers[name]
 	if !ok && name != "" {
-		r.refuse(n, "there is no layer %s; there are %s", quoted(name), offered(r.s.Layers))
+		r.refuse(n, "there is no layer %s; there are %s", wording.Quoted(name), offered(r.s.Layers))
 	}
 	return i
 }

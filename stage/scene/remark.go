@@ -9,6 +9,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/internal/jsonplace"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -94,7 +95,7 @@ func (r *remarks) warnf(n *node, format string, args ...any) {
 
 // unknown refuses a member that its object does not have.
 func (r *remarks) unknown(n *node, what, has string) {
-	f := finding{severity: choreography.Error, message: fmt.Sprintf("unknown field %s: %s has %s", quoted(n.name), what, has)}
+	f := finding{severity: choreography.Error, message: fmt.Sprintf("unknown field %s: %s has %s", wording.Quoted(n.name), what, has)}
 	f.AtName = true
 	r.add(f, n)
 }
@@ -150,29 +151,6 @@ func syntaxDiagnostics(file string, text []byte, err error) choreography.Diagnos
 		d.Message = syntax.Reason
 	}
 	return choreography.Diagnostics{d}
-}
-
-// quoted shortens what was written for a message.
-func quoted(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return fmt.Sprintf("%q", s)
-}
-
-// article names a kind of value with its article.
-func article(k signal.ValueKind) string {
-	switch k {
-	case signal.KindNull:
-		return "null"
-	case signal.KindAbsent:
-		return "nothing"
-	case signal.KindInt, signal.KindUint, signal.KindArray, signal.KindObject:
-		return "an " + k.String()
-	default:
-		return "a " + k.String()
-	}
 }
 
 // offered lists names for a message, the first few of many.
