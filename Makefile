@@ -3,7 +3,7 @@ LINT     := go tool -modfile=.ci/tools.mod golangci-lint
 FUZZTIME ?= 30000x
 SUITE    ?=
 
-.PHONY: check fmt fmt-check vet lint test race arch fuzz bench golden cover generate gallery conformance demo clean
+.PHONY: check fmt fmt-check vet lint test race arch fuzz attack bench mutate golden cover generate gallery conformance demo clean
 
 check: fmt-check vet lint test
 
@@ -15,8 +15,10 @@ test:        ; go test ./...
 race:        ; .ci/race
 arch:        ; .ci/arch
 fuzz:        ; FUZZTIME=$(FUZZTIME) .ci/fuzz
+attack:      ; SAJOU_ATTACK=long go test -count=1 -timeout 2h -run "^TestAttack" ./...
+mutate:      ; go run ./internal/mutate
 bench:       ; go run ./internal/bench
-golden:      ; go test . ./adapter/prometheus ./choreography ./director ./stage ./stage/scene ./stage/picture ./internal/beatgraph ./internal/simulate ./cmd/sajou-replay -update
+golden:      ; go test . ./docs ./internal/layers ./adapter/prometheus ./choreography ./director ./director/episode ./stage ./stage/scene ./stage/picture ./director/episode/graph ./internal/simulate ./cmd/sajou-replay -update
 cover:       ; go test -coverpkg=./... -coverprofile=cover.out ./... && go tool cover -func=cover.out | tail -n 1
 generate:    ; go generate ./...
 gallery:     ; docs/gallery.sh

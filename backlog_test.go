@@ -12,11 +12,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -40,7 +44,7 @@ type reported struct {
 	session, key string
 	ids          []string
 	expect       eventlog.Head
-	out          sajou.Outcome
+	out          sajou.Receipt
 	err          error
 }
 
@@ -56,7 +60,7 @@ func (r *reports) add(one reported) {
 	r.all = append(r.all, one)
 }
 
-const crowd = 3 // sessions
+const crowd = 3
 
 // brief ends soon, so that thousands of its performances are few at a time.
 const brief = `{"on":"task_dispatch","steps":[{"action":"move","entity":"signal.to","to":"desk","duration":20}]}`
@@ -73,9 +77,7 @@ func crowdIn(t *testing.T, eng *sajou.Engine, id int, seed uint64, told *reports
 		one := reported{session: crowded(rnd.IntN(crowd))}
 		ses, err := eng.Session(ctx, one.session)
 		if err != nil {
-			if !errors.Is(err, eventlog.ErrClosed) {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, err, eventlog.ErrClosed)
 			return
 		}
 		n := 1 + rnd.IntN(3)
@@ -86,7 +88,7 @@ func crowdIn(t *testing.T, eng *sajou.Engine, id int, seed uint64, told *reports
 		}
 		signals := make([]*signal.Signal, n)
 		for j := range signals {
-			signals[j] = taskSignal(id, now.Add(1))
+			signals[j] = enginetest.TaskSignal(id, now.Add(1))
 			signals[j].ID = fmt.Sprintf("%d/%d/%d", id, i, j)
 			one.ids = append(one.ids, signals[j].ID)
 		}
@@ -96,7 +98,7 @@ func crowdIn(t *testing.T, eng *sajou.Engine, id int, seed uint64, told *reports
 		if rnd.IntN(4) == 0 {
 			one.expect = ses.Head()
 		}
-		one.out, one.err = ses.Record(ctx, sajou.Record{Signals: signals, Key: one.key, Expect: one.expect})
+		one.out, one.err = ses.Record(ctx, sajou.Addition{Signals: signals, Key: one.key, Expect: one.expect})
 		told.add(one)
 		if one.err != nil {
 			continue
@@ -125,9 +127,7 @@ func TestCrowd(t *testing.T) {
 	for seed := range uint64(4) {
 		dir := t.TempDir()
 		eng, err := sajou.Open(dir, sajou.Config{SnapshotEvery: 100})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var told reports
 		var wg sync.WaitGroup
 		var acks, now atomic.Int64
@@ -136,10 +136,8 @@ func TestCrowd(t *testing.T) {
 		live := make([]map[eventlog.Seq]string, crowd)
 		for i := range live {
 			ses, err := eng.Session(context.Background(), crowded(i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := ses.Define(context.Background(), definitions(t, brief)...); err != nil {
+			require.NoError(t, err)
+			if _, err := ses.Define(context.Background(), enginetest.Definitions(t, brief)...); err != nil {
 				t.Fatal(err)
 			}
 			live[i] = map[eventlog.Seq]string{}
@@ -158,9 +156,7 @@ func TestCrowd(t *testing.T) {
 		}
 		promptly(t, "writing", func() { <-enough })
 		promptly(t, "close", func() {
-			if err := eng.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, eng.Close())
 		})
 		promptly(t, "writers", wg.Wait)
 		holdsWhatWasTold(t, dir, live, told.all)
@@ -173,15 +169,13 @@ func look(t *testing.T, ses *sajou.Session, live map[eventlog.Seq]string) {
 		before := ses.Head()
 		state, err := ses.State(context.Background())
 		if err != nil {
-			if !errors.Is(err, eventlog.ErrClosed) {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, err, eventlog.ErrClosed)
 			return
 		}
 		if state.Head().Seq < before.Seq {
 			t.Errorf("the state stands at %v, behind %v", state.Head(), before)
 		}
-		live[state.Head().Seq] = digests(state)
+		live[state.Head().Seq] = enginetest.Digests(state)
 		// After the close the state can still be read; the log cannot.
 		for _, err := range ses.Entries(context.Background(), max(before.Seq, 1)) {
 			if errors.Is(err, eventlog.ErrClosed) {
@@ -197,9 +191,7 @@ func subscribe(t *testing.T, ses *sajou.Session) {
 	next := eventlog.Seq(1)
 	for e, err := range ses.Subscribe(context.Background(), 1) {
 		if err != nil {
-			if !errors.Is(err, eventlog.ErrClosed) {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, err, eventlog.ErrClosed)
 			return
 		}
 		if e.Seq != next {
@@ -215,21 +207,15 @@ func holdsWhatWasTold(t *testing.T, dir string, live []map[eventlog.Seq]string, 
 	t.Helper()
 	ctx := context.Background()
 	eng, err := sajou.Open(dir, sajou.Config{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range live {
 		name := crowded(i)
 		ses, err := eng.Session(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		heads := []eventlog.Head{{Hash: eventlog.Genesis(name)}}
 		places := map[string]eventlog.Seq{}
 		for e, err := range ses.Entries(ctx, 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			heads = append(heads, e.Head())
 			if e.Kind != eventlog.KindSignal {
 				continue
@@ -243,39 +229,31 @@ func holdsWhatWasTold(t *testing.T, dir string, live []map[eventlog.Seq]string, 
 		fold := replayed(t, ses, live[i])
 		snapshotsFit(t, eng, name, heads)
 		recovered, err := ses.State(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := digests(recovered); got != fold {
+		require.NoError(t, err)
+		if got := enginetest.Digests(recovered); got != fold {
 			t.Errorf("%s: opened again %s, replayed %s", name, got, fold)
 		}
 		toldRight(t, name, heads, places, told)
 	}
-	if err := eng.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, eng.Close())
 }
 
-// replayed folds a session anew, compares the states that were seen live on the
+// replayed folds a session again, compares the states that were seen live on the
 // way, and returns the last.
 func replayed(t *testing.T, ses *sajou.Session, live map[eventlog.Seq]string) (last string) {
 	t.Helper()
-	fold := projection.NewFold(sajou.Projections(), eventlog.Genesis(ses.Name()))
+	fold := projection.NewFold(session.Projections(session.ProjectionConfig{}), eventlog.Genesis(ses.Name()))
 	at := func() string {
 		f, err := fold.Clone()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		f.Advance(f.At())
-		return digests(f)
+		return enginetest.Digests(f)
 	}
 	for e, err := range ses.Entries(context.Background(), 1) {
 		if err == nil {
 			err = fold.Apply(&e)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if seen, ok := live[e.Seq]; ok {
 			if want := at(); seen != want {
 				t.Errorf("%s: seen live %s, replayed %s", ses.Name(), seen, want)
@@ -294,11 +272,9 @@ func replayed(t *testing.T, ses *sajou.Session, live map[eventlog.Seq]string) (l
 func snapshotsFit(t *testing.T, eng *sajou.Engine, name string, heads []eventlog.Head) {
 	t.Helper()
 	list, err := eng.Snapshots().List(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, info := range list {
-		img, ok, err := eng.Snapshots().Nearest(name, info.Seq, sajou.Projections(), func(eventlog.Head) bool { return true })
+		img, ok, err := eng.Snapshots().Nearest(name, info.Seq, session.Projections(session.ProjectionConfig{}), func(eventlog.Head) bool { return true })
 		if err != nil || !ok || img.Head.Seq != info.Seq {
 			t.Fatalf("%s: snapshot at %d: %v, %v, %v", name, info.Seq, img.Head, ok, err)
 		}
@@ -366,33 +342,23 @@ func toldRight(t *testing.T, name string, heads []eventlog.Head, places map[stri
 func TestRepeatOfWhatIsOutOfTime(t *testing.T) {
 	ctx := context.Background()
 	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ses, err := eng.Begin(ctx, "a", sajou.TimeManual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	early := sajou.Record{Signals: []*signal.Signal{taskSignal(1, 0)}, Key: "k", Expect: ses.Head()}
+	require.NoError(t, err)
+	ses, err := eng.Begin(ctx, "a", session.TimeManual)
+	require.NoError(t, err)
+	early := sajou.Addition{Signals: []*signal.Signal{enginetest.TaskSignal(1, 0)}, Key: "k", Expect: ses.Head()}
 	first, err := ses.Record(ctx, early)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late, err := ses.Signal(ctx, taskSignal(2, 1000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	late, err := ses.Signal(ctx, enginetest.TaskSignal(2, 1000))
+	require.NoError(t, err)
 	again, err := ses.Record(ctx, early)
-	if want := (sajou.Outcome{First: first.First, Head: first.Head, Repeat: true}); err != nil || again != want {
+	if want := (sajou.Receipt{First: first.First, Head: first.Head, Repeat: true}); err != nil || again != want {
 		t.Errorf("the repeat: %+v, %v; want %+v", again, err, want)
 	}
 	early.Key, early.Expect = "other", eventlog.Head{}
-	if _, err := ses.Record(ctx, early); !errors.Is(err, sajou.ErrTime) || ses.Head() != late {
+	if _, err := ses.Record(ctx, early); !errors.Is(err, session.ErrTime) || ses.Head() != late {
 		t.Errorf("under another key: %v, the session stands at %v", err, ses.Head())
 	}
-	if err := eng.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, eng.Close())
 }
 
 // A sink that is behind when the log stops still gets what became durable.
@@ -406,27 +372,23 @@ func TestSinkBehindAFailedLog(t *testing.T) {
 		return nil
 	}))
 	eng, err := sajou.Open("store", sajou.Config{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ses, err := eng.Begin(ctx, "a", sajou.TimeManual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ses.Define(ctx, definitions(t, brief)...); err != nil {
+	require.NoError(t, err)
+	ses, err := eng.Begin(ctx, "a", session.TimeManual)
+	require.NoError(t, err)
+	if _, err := ses.Define(ctx, enginetest.Definitions(t, brief)...); err != nil {
 		t.Fatal(err)
 	}
 	const n = 50
-	sink := &channelSink{commands: make(chan choreography.Command)}
+	sink := &enginetest.ChannelSink{Commands: make(chan choreography.Command)}
 	live := ses.Attach(ctx, sink, 0)
 	for i := range n {
-		if _, err := ses.Signal(ctx, taskSignal(i, int64(i)*1000)); err != nil {
+		if _, err := ses.Signal(ctx, enginetest.TaskSignal(i, int64(i)*1000)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first := <-sink.commands // the sink now holds up what comes
+	first := <-sink.Commands // the sink now holds up what comes
 	broken.Store(true)
-	if _, err := ses.Signal(ctx, taskSignal(n, n*1000)); !errors.Is(err, eventlog.ErrReadOnly) {
+	if _, err := ses.Signal(ctx, enginetest.TaskSignal(n, n*1000)); !errors.Is(err, eventlog.ErrReadOnly) {
 		t.Fatalf("recording on a broken disk: %v", err)
 	}
 	for _, err := range ses.Subscribe(ctx, n) { // gives the sink's reader the time to meet the end, too
@@ -437,16 +399,14 @@ func TestSinkBehindAFailedLog(t *testing.T) {
 	// Each signal starts one action and completes that of the signal before.
 	promptly(t, "the sink", func() {
 		for i := 1; i < 2*n-1; i++ {
-			<-sink.commands
+			<-sink.Commands
 		}
 	})
 	if <-live.Done(); !errors.Is(live.Err(), eventlog.ErrReadOnly) {
 		t.Errorf("the sink was detached with %v, want ErrReadOnly", live.Err())
 	}
 	if first.At != time.Duration(1_700_000_000_000)*time.Millisecond {
-		t.Errorf("the first command is %s", line(first))
+		t.Errorf("the first command is %s", enginetest.CommandLine(first))
 	}
-	if err := eng.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, eng.Close())
 }

@@ -7,6 +7,10 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -29,9 +33,9 @@ func record() error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 
-	definitions, diagnostics := choreography.Parse("walk.json", []byte(
+	definitions, diagnostics := language.Parse("walk.json", []byte(
 		`{"on":"task_dispatch","steps":[{"action":"move","entity":"signal.to","to":"desk","duration":800}]}`))
-	if err := diagnostics.Err(); err != nil {
+	if err := diagnostics.Err(definition.ErrInvalid); err != nil {
 		return err
 	}
 	sig, err := signal.Parse([]byte(`{"id":"1","type":"task_dispatch","timestamp":1700000000000,"source":"example",` +
@@ -63,11 +67,15 @@ func record() error {
 	}
 
 	fmt.Printf("entry %d is durable\n", head.Seq)
-	state, err := eng.Replay("release-42").At(ctx, head.Seq)
+	past, err := eng.Replay("release-42")
 	if err != nil {
 		return err
 	}
-	performances, _ := state.View()[sajou.ProjectionPerformances].(map[string]any)
+	state, err := past.At(ctx, replay.Moment{Seq: head.Seq})
+	if err != nil {
+		return err
+	}
+	performances, _ := state.View()[session.ProjectionPerformances].(map[string]any)
 	for id, p := range performances {
 		view, _ := p.(map[string]any)
 		fmt.Println(id, "of", view["on"])

@@ -11,13 +11,17 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/generate"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	agentworld "github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // echo stands for a language model.
 type echo struct{}
 
-func (echo) Generate(_ context.Context, p sajou.Prompt) iter.Seq2[string, error] {
+func (echo) Generate(_ context.Context, p generate.Prompt) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for word := range strings.SplitAfterSeq("I see the "+p.Messages[0].Content, " ") {
 			if !yield(word, nil) {
@@ -28,16 +32,16 @@ func (echo) Generate(_ context.Context, p sajou.Prompt) iter.Seq2[string, error]
 }
 
 // An agent is asked what it sees, and says it in the world.
-func ExampleAgent_Generate() {
-	if err := generate(context.Background()); err != nil {
+func Example_generate() {
+	if err := lookAround(context.Background()); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
 	// I|see|the|door|
-	// stop: effect 2
+	// stop: effect 1
 }
 
-func generate(ctx context.Context) error {
+func lookAround(ctx context.Context) error {
 	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
 	if err != nil {
 		return err
@@ -48,19 +52,19 @@ func generate(ctx context.Context) error {
 		return err
 	}
 	world := ses.Agents()
-	if _, err := world.Broadcast(ctx, draft("EntityCreated", "author", `{"entity_id":"door","entity_data":{}}`)); err != nil {
+	if _, err := world.Broadcast(ctx, enginetest.Draft("EntityCreated", "author", `{"entity_id":"door","entity_data":{}}`)); err != nil {
 		return err
 	}
 	scout, err := world.Register(ctx, "scout", nil)
 	if err != nil {
 		return err
 	}
-	answer, err := scout.Generate(ctx, echo{}, sajou.GenerateRequest{
+	answer, err := generate.Run(ctx, scout, echo{}, generate.Request{
 		ReqID: "look-around",
-		Prompt: func(v agents.View) sajou.Prompt {
-			var prompt sajou.Prompt
+		Prompt: func(v view.View) generate.Prompt {
+			var prompt generate.Prompt
 			for id := range v.VisibleEntities.Members() {
-				prompt.Messages = append(prompt.Messages, sajou.Message{Role: "user", Content: id})
+				prompt.Messages = append(prompt.Messages, generate.ChatMessage{Role: "user", Content: id})
 			}
 			return prompt
 		},
@@ -68,7 +72,7 @@ func generate(ctx context.Context) error {
 		Intent: func(text string) (agents.Intent, bool) {
 			said, _ := json.Marshal(map[string]string{"text": text}) // text is UTF-8
 			payload, err := signal.ParseValue(said)
-			return agents.Intent{Kind: agents.KindSpeak, Payload: payload, Unprioritized: true}, err == nil
+			return agents.Intent{Kind: agentworld.KindSpeak, Payload: payload, Unprioritized: true}, err == nil
 		},
 	})
 	if err != nil {

@@ -10,13 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 )
@@ -26,7 +30,7 @@ type object = map[string]any
 // playScenes place figures that steps mean by id, by actor and by a rule, and not
 // the same ones.
 var playScenes = []string{
-	storyScene,
+	enginetest.StoryScene,
 	`{"sajou":"scene","version":1,"name":"heath","size":{"width":200,"height":200},"slots":{"left":{"x":5,"y":5},"nook":{"x":70,"y":9}},
 		"waypoints":{"forge":{"x":190,"y":3}},"routes":{"fence":{"points":[{"x":0,"y":0},{"x":9,"y":0},{"x":9,"y":90}],"closed":true}},
 		"entities":[{"id":"king","at":"nook","actor":"agent"},{"id":"lamp","at":{"x":1,"y":1}}],
@@ -158,9 +162,7 @@ func drawDeclared(t *rapid.T) (word string, d object) {
 		return word, b
 	case "scene":
 		var sc object
-		if err := json.Unmarshal([]byte(oneOf(t, "scene", playScenes...)), &sc); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(oneOf(t, "scene", playScenes...)), &sc))
 		return word, sc
 	default:
 		d := object{"on": oneOf(t, "on", types...), "steps": drawPlan(t, 2)}
@@ -199,17 +201,13 @@ func drawSaid(t *rapid.T, n int, ms int64) *signal.Signal {
 		"id": fmt.Sprint(n), "type": typ, "timestamp": 1_700_000_000_000 + ms, "source": "test",
 		"correlationId": oneOf(t, "correlation", "c", "d"), "payload": payload,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sig, err := signal.Parse(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return sig
 }
 
-// For any session with all that the language has, declared in any order, anew
+// For any session with all that the language has, declared in any order, again
 // and in mid-performance, the states at every entry and between two entries are
 // the same live, folded from the first entry, from whatever snapshots there are,
 // however time is cut, and after the engine was opened again.
@@ -220,29 +218,25 @@ func TestWholeLanguageReplays(t *testing.T) {
 		ctx := context.Background()
 		n++
 		store := fmt.Sprintf("%s/%d", dir, n)
-		cfg := sajou.Config{SnapshotEvery: 2, Actions: map[string]stage.Action{"glow": glow}}
-		eng, ses := begin(rt, store, cfg)
+		cfg := sajou.Config{SnapshotEvery: 2, Actions: map[string]stage.Action{"glow": enginetest.Glow}}
+		eng, ses := enginetest.Begin(rt, store, cfg)
 		live := map[eventlog.Seq]string{}
 		ms := int64(0)
 		for i := range rapid.IntRange(4, 24).Draw(rt, "entries") {
 			ms += oneOf(rt, "wait", int64(0), 0, 1, 40, 100, 150, 700)
-			var r sajou.Record
+			var r sajou.Addition
 			if oneOf(rt, "declares", true, true, false, false, false) {
 				word, d := drawDeclared(rt)
 				text, err := json.Marshal(d)
-				if err != nil {
-					rt.Fatal(err)
-				}
+				require.NoError(rt, err)
 				v, err := signal.ParseValue(text)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				r.Declarations = []choreography.Declaration{declared{word, v}}
+				require.NoError(rt, err)
+				r.Declarations = []language.Declaration{declared{word, v}}
 			} else {
 				r.Signals = []*signal.Signal{drawSaid(rt, i, ms)}
 			}
 			switch _, err := ses.Record(ctx, r); {
-			case errors.Is(err, choreography.ErrDefinition):
+			case errors.Is(err, definition.ErrInvalid):
 				refused++ // it refers to what is not there
 				continue
 			case err != nil:
@@ -250,46 +244,34 @@ func TestWholeLanguageReplays(t *testing.T) {
 			}
 			recorded++
 			f, err := ses.State(ctx)
-			if err != nil {
-				rt.Fatal(err)
-			}
-			live[f.Head().Seq] = digests(f)
-			if sajou.Moving(f) {
+			require.NoError(rt, err)
+			live[f.Head().Seq] = enginetest.Digests(f)
+			if session.StageOf(f).Moving() {
 				under++
 			}
 		}
 		set := eng.Projections()
-		if err := eng.Close(); err != nil {
-			rt.Fatal(err)
-		}
+		require.NoError(rt, eng.Close())
 		if len(live) == 0 {
 			return // all was refused
 		}
-		eng, ses = begin(rt, store, cfg)
+		eng, ses = enginetest.Begin(rt, store, cfg)
 		defer func() { _ = eng.Close() }()
 		last, err := ses.State(ctx)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if want := live[last.Head().Seq]; want != "" && digests(last) != want {
-			rt.Fatalf("opened again %s, live %s", digests(last), want)
+		require.NoError(rt, err)
+		if want := live[last.Head().Seq]; want != "" && enginetest.Digests(last) != want {
+			rt.Fatalf("opened again %s, live %s", enginetest.Digests(last), want)
 		}
 		log, err := eng.Log().Session("a")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		require.NoError(rt, err)
 		genesis := replay.Open(log, set, nil)
-		snapshots, err := eng.Replay("a").Open()
-		if err != nil {
-			rt.Fatal(err)
-		}
+		snapshots, err := eng.Replay("a")
+		require.NoError(rt, err)
 		cut := projection.NewFold(set, eventlog.Genesis("a"))
 		seq := eventlog.Seq(0)
 		at := time.Duration(0)
 		for e, err := range ses.Entries(ctx, 1) {
-			if err != nil {
-				rt.Fatal(err)
-			}
+			require.NoError(rt, err)
 			// Between the entry before and this one.
 			if gap := e.At - at; gap > 0 {
 				offset := time.Duration(rapid.Int64Range(0, int64(gap)-1).Draw(rt, "between"))
@@ -302,23 +284,19 @@ func TestWholeLanguageReplays(t *testing.T) {
 					rt.Fatal(err)
 				}
 			}
-			if err := cut.Apply(&e); err != nil {
-				rt.Fatal(err)
-			}
+			require.NoError(rt, cut.Apply(&e))
 			seq, at = e.Seq, e.At
 			f, err := snapshots.At(ctx, replay.Moment{Seq: seq})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			if want := live[seq]; want != "" && digests(f) != want {
-				rt.Fatalf("entry %d: from a snapshot %s, live %s", seq, digests(f), want)
+			require.NoError(rt, err)
+			if want := live[seq]; want != "" && enginetest.Digests(f) != want {
+				rt.Fatalf("entry %d: from a snapshot %s, live %s", seq, enginetest.Digests(f), want)
 			}
 		}
 		for _, offset := range []time.Duration{0, 77_777_777, time.Second, time.Hour} {
 			cut.Advance(at + offset)
 			same(ctx, rt, genesis, snapshots, cut, replay.Moment{Seq: seq, Offset: offset})
 		}
-		if sajou.Moving(cut) {
+		if session.StageOf(cut).Moving() {
 			rt.Fatal("something moves for an hour")
 		}
 	})
@@ -330,18 +308,14 @@ func TestWholeLanguageReplays(t *testing.T) {
 // same expects one state at a moment, from wherever it is reached.
 func same(ctx context.Context, t *rapid.T, genesis, snapshots *replay.Replay, cut *projection.Fold, m replay.Moment) {
 	a, err := genesis.At(ctx, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	b, err := snapshots.At(ctx, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if x, y, z := digests(a), digests(b), digests(cut); x != y || x != z {
+	require.NoError(t, err)
+	if x, y, z := enginetest.Digests(a), enginetest.Digests(b), enginetest.Digests(cut); x != y || x != z {
 		t.Fatalf("at %v: from the first entry %s, from a snapshot %s, cut otherwise %s", m, x, y, z)
 	}
 	for _, other := range []*projection.Fold{b, cut} {
-		if diff := cmp.Diff(sajou.FrameOf(a), sajou.FrameOf(other), cmpopts.IgnoreFields(stage.Frame{}, "Scene")); diff != "" {
+		if diff := cmp.Diff(session.StageOf(a).Frame(), session.StageOf(other).Frame(), cmpopts.IgnoreFields(stage.Frame{}, "Scene")); diff != "" {
 			t.Fatalf("at %v: seen from the first entry (-) and otherwise (+):\n%s", m, diff)
 		}
 		if diff := cmp.Diff(a.View(), other.View()); diff != "" {

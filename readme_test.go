@@ -11,14 +11,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/generate"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	agentworld "github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 )
-
-// The Go of README.md, with its errors handled; TestReadme compares the two.
 
 type frameSink func(*stage.Frame)
 
@@ -26,40 +32,29 @@ func (f frameSink) Frame(frame *stage.Frame) { f(frame) }
 
 func TestReadmeEmbedding(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
-	definitions := unjudged(t, `choreography {"on":"task_dispatch","steps":[{"action":"move","entity":"signal.to","to":"desk","duration":800}]}`)
-	sig := taskSignal(1, 1000)
+	definitions := enginetest.Unjudged(t, `choreography {"on":"task_dispatch","steps":[{"action":"move","entity":"signal.to","to":"desk","duration":800}]}`)
+	sig := enginetest.TaskSignal(1, 1000)
 	sink, frames := new(choreography.RecordingSink), frameSink(func(*stage.Frame) {})
 
 	eng, err := sajou.Open(dir, sajou.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ses, err := eng.Session(ctx, "release-42")
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, err := ses.Define(ctx, definitions...) // choreography.Parse makes them
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	head, err := ses.Define(ctx, definitions...) // language.Parse makes them
+	require.NoError(t, err)
+	require.EqualValues(t, 2, head.Seq)
 	live := ses.Attach(ctx, sink, 60) // commands to a choreography.CommandSink, 60 updates a second
-	show := ses.Show(ctx, frames, 60) // or what is seen, to a sajou.FrameSink
+	show := ses.Show(ctx, frames, 60) // or frames of the stage to a FrameSink of stage/live
 	head, err = ses.Signal(ctx, sig)  // durable when it returns
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := eng.Replay("release-42").At(ctx, head.Seq)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	past, err := eng.Replay("release-42") // its states, addresses, cursors, searches
+	require.NoError(t, err)
+	state, err := past.At(ctx, replay.Moment{Seq: head.Seq})
+	require.NoError(t, err)
 	err = errors.Join(live.Close(), show.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = eng.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if state.Head() != head || head.Seq != 3 {
 		t.Errorf("the state stands at %v, the log at %v", state.Head(), head)
 	}
@@ -68,54 +63,40 @@ func TestReadmeEmbedding(t *testing.T) {
 // parrot stands for a language model.
 type parrot struct{}
 
-func (parrot) Generate(context.Context, sajou.Prompt) iter.Seq2[string, error] {
+func (parrot) Generate(context.Context, generate.Prompt) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		_ = yield("It is ", nil) && yield("dark.", nil)
 	}
 }
 
 func TestReadmeAgents(t *testing.T) {
-	ctx, ses := t.Context(), beginWorld(t, sajou.TimeManual)
-	start := value(t, `{"entities": {"ann": {"type": "agent"}, "lamp": {"type": "lamp"}}}`)
-	policy := value(t, `{"policy": "everything"}`)
+	ctx, ses := t.Context(), enginetest.BeginWorld(t, session.TimeManual)
+	start := enginetest.Value(t, `{"entities": {"ann": {"type": "agent"}, "lamp": {"type": "lamp"}}}`)
+	policy := enginetest.Value(t, `{"policy": "everything"}`)
 	speak := func(text string) (agents.Intent, bool) {
 		said, _ := json.Marshal(map[string]string{"text": text}) // a text is JSON
 		payload, err := signal.ParseValue(said)
-		return agents.Intent{Kind: agents.KindSpeak, Payload: payload}, err == nil
+		return agents.Intent{Kind: agentworld.KindSpeak, Payload: payload}, err == nil
 	}
-	prompt := func(agents.View) sajou.Prompt { return sajou.Prompt{} }
-	lamp, model := value(t, `{"target_id": "lamp", "type": "light"}`), parrot{}
+	prompt := func(view.View) generate.Prompt { return generate.Prompt{} }
+	lamp, model := enginetest.Value(t, `{"target_id": "lamp", "type": "light"}`), parrot{}
 	var err error
 
 	world := ses.Agents()
-	err = world.Begin(ctx, start) // who is there, and who knows whom
-	if err != nil {
-		t.Fatal(err)
-	}
-	ann, err := world.Register(ctx, "ann", policy) // what of it she may see
-	if err != nil {
-		t.Fatal(err)
-	}
-	obs, err := ann.NextObservation(ctx) // the whole first, then what changes
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := ann.Submit(ctx, agents.Intent{Kind: agents.KindInteract, Payload: lamp, ReqID: "light", ContextSeq: obs.ViewSeq})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := ann.Generate(ctx, model, sajou.GenerateRequest{ReqID: "hello", Prompt: prompt, Intent: speak})
-	if err != nil {
-		t.Fatal(err)
-	}
-	view, err := world.View(ctx, "ann")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = world.Settle(ctx) // all of it is durable, and told
-	if err != nil {
-		t.Fatal(err)
-	}
+	err = world.Begin(ctx, start) // the entities and their relations
+	require.NoError(t, err)
+	ann, err := world.Register(ctx, "ann", policy) // what ann may see
+	require.NoError(t, err)
+	obs, err := ann.NextObservation(ctx) // first the full view, then changes
+	require.NoError(t, err)
+	out, err := ann.Submit(ctx, agents.Intent{Kind: agentworld.KindInteract, Payload: lamp, ReqID: "light", ContextSeq: obs.ViewSeq})
+	require.NoError(t, err)
+	said, err := generate.Run(ctx, ann, model, generate.Request{ReqID: "hello", Prompt: prompt, Intent: speak})
+	require.NoError(t, err)
+	view, err := world.Known(ctx, "ann") // the view that ann has been sent
+	require.NoError(t, err)
+	err = world.Settle(ctx) // everything is durable and delivered
+	require.NoError(t, err)
 	if out.GlobalSeq != 1 || said.Outcome.GlobalSeq != 2 || view.ViewSeq != 2 {
 		t.Errorf("effects %d and %d, view %d", out.GlobalSeq, said.Outcome.GlobalSeq, view.ViewSeq)
 	}
@@ -126,9 +107,7 @@ func TestReadmeAgents(t *testing.T) {
 func TestReadme(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return string(text)
 	}
 	lines := func(text string) (all []string) {
@@ -139,7 +118,7 @@ func TestReadme(t *testing.T) {
 		}
 		return all
 	}
-	handled := regexp.MustCompile(`(?m)^\s*if err != nil \{\n\s*t\.Fatal\(err\)\n\s*\}\n`)
+	handled := regexp.MustCompile(`(?m)^\s*require\..*\n`)
 	run := lines(handled.ReplaceAllString(read("readme_test.go"), ""))
 	page := read("README.md")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)

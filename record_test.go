@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
@@ -23,72 +27,49 @@ type declared struct {
 	value signal.Value
 }
 
-func (d declared) Word() string        { return d.word }
-func (d declared) Name() string        { return "of no matter" }
+func (d declared) Word() string { return d.word }
+
+func (d declared) Name() string { return "of no matter" }
+
 func (d declared) Value() signal.Value { return d.value }
-
-func value(t testing.TB, text string) signal.Value {
-	t.Helper()
-	v, err := signal.ParseValue([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// unjudged compiles declarations that a parser would remark on, each of which
-// begins with its word.
-func unjudged(t testing.TB, texts ...string) []choreography.Declaration {
-	t.Helper()
-	var all []choreography.Declaration
-	for _, text := range texts {
-		word, text, _ := strings.Cut(text, " ")
-		d, err := choreography.CompileDeclaration(word, value(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, d)
-	}
-	return all
-}
 
 // What cannot be in force is not recorded, and nothing else of its record: the
 // session stands where it stood, and goes on.
 func TestDeclarationsAreRefusedWhole(t *testing.T) {
 	ctx := context.Background()
-	eng, ses := begin(t, t.TempDir(), sajou.Config{})
+	eng, ses := enginetest.Begin(t, t.TempDir(), sajou.Config{})
 	defer func() { _ = eng.Close() }()
-	if _, err := ses.Define(ctx, definitions(t, dispatch, `{"sequence":"greet","steps":[{"action":"wait","duration":5}]}`)...); err != nil {
+	if _, err := ses.Define(ctx, enginetest.Definitions(t, enginetest.Dispatch, `{"sequence":"greet","steps":[{"action":"wait","duration":5}]}`)...); err != nil {
 		t.Fatal(err)
 	}
 	head := ses.Head()
 	deep := append(bytes.Repeat([]byte{0x91}, 1000), 0xc0)
-	long := append(value(t, `{"on":"x","steps":[]}`), 0xc0)
+	long := append(enginetest.Value(t, `{"on":"x","steps":[]}`), 0xc0)
 	for name, c := range map[string]struct {
-		bad  []choreography.Declaration
+		bad  []language.Declaration
 		want error
 		says string
 	}{
-		"nil":            {[]choreography.Declaration{nil}, eventlog.ErrInvalid, "is nil"},
-		"typed nil":      {[]choreography.Declaration{(*choreography.Definition)(nil)}, eventlog.ErrInvalid, "is nil"},
-		"nil scene":      {[]choreography.Declaration{(*scene.Scene)(nil)}, eventlog.ErrInvalid, "is nil"},
-		"zero":           {[]choreography.Declaration{new(choreography.Definition)}, eventlog.ErrInvalid, ""},
-		"a strange word": {[]choreography.Declaration{declared{"chapter", value(t, `{}`)}}, choreography.ErrDefinition, `unknown word "chapter"`},
-		"no episode":     {[]choreography.Declaration{declared{"episode", value(t, `{"beats":7}`)}}, director.ErrEpisode, ""},
-		"no word":        {[]choreography.Declaration{declared{"", value(t, `{}`)}}, choreography.ErrDefinition, "unknown word"},
-		"no value":       {[]choreography.Declaration{declared{"choreography", nil}}, eventlog.ErrInvalid, ""},
-		"no JSON":        {[]choreography.Declaration{declared{"scene", signal.Value{0xc7, 0, 1}}}, eventlog.ErrInvalid, ""},
-		"two values":     {[]choreography.Declaration{declared{"choreography", long}}, eventlog.ErrInvalid, "more than one value"},
-		"no object":      {[]choreography.Declaration{declared{"choreography", value(t, `[1]`)}}, choreography.ErrDefinition, ""},
-		"not in form":    {[]choreography.Declaration{declared{"sequence", value(t, `{"sequence":"q"}`)}}, choreography.ErrDefinition, ""},
-		"too deep":       {[]choreography.Declaration{declared{"scene", deep}}, eventlog.ErrInvalid, ""},
-		"none such":      {unjudged(t, `choreography {"on":"x","steps":[{"action":"include","sequence":"bow"}]}`), choreography.ErrDefinition, "bow"},
-		"extends none":   {unjudged(t, `choreography {"on":"x","id":"y","extends":"zz"}`), choreography.ErrDefinition, "zz"},
-		"out of order":   {unjudged(t, includes("a", "b"), includes("b")), choreography.ErrDefinition, "b"},
-		"without an end": {unjudged(t, includes("b"), includes("a", "b"), includes("b", "a")), choreography.ErrDefinition, "each other"},
+		"nil":            {[]language.Declaration{nil}, eventlog.ErrInvalid, "is nil"},
+		"typed nil":      {[]language.Declaration{(*definition.Definition)(nil)}, eventlog.ErrInvalid, "is nil"},
+		"nil scene":      {[]language.Declaration{(*scene.Scene)(nil)}, eventlog.ErrInvalid, "is nil"},
+		"zero":           {[]language.Declaration{new(definition.Definition)}, eventlog.ErrInvalid, ""},
+		"a strange word": {[]language.Declaration{declared{"chapter", enginetest.Value(t, `{}`)}}, definition.ErrInvalid, `unknown word "chapter"`},
+		"no episode":     {[]language.Declaration{declared{"episode", enginetest.Value(t, `{"beats":7}`)}}, episode.ErrEpisode, ""},
+		"no word":        {[]language.Declaration{declared{"", enginetest.Value(t, `{}`)}}, definition.ErrInvalid, "unknown word"},
+		"no value":       {[]language.Declaration{declared{"choreography", nil}}, eventlog.ErrInvalid, ""},
+		"no JSON":        {[]language.Declaration{declared{"scene", signal.Value{0xc7, 0, 1}}}, eventlog.ErrInvalid, ""},
+		"two values":     {[]language.Declaration{declared{"choreography", long}}, eventlog.ErrInvalid, "more than one value"},
+		"no object":      {[]language.Declaration{declared{"choreography", enginetest.Value(t, `[1]`)}}, definition.ErrInvalid, ""},
+		"not in form":    {[]language.Declaration{declared{"sequence", enginetest.Value(t, `{"sequence":"q"}`)}}, definition.ErrInvalid, ""},
+		"too deep":       {[]language.Declaration{declared{"scene", deep}}, eventlog.ErrInvalid, ""},
+		"none such":      {enginetest.Unjudged(t, `choreography {"on":"x","steps":[{"action":"include","sequence":"bow"}]}`), definition.ErrInvalid, "bow"},
+		"extends none":   {enginetest.Unjudged(t, `choreography {"on":"x","id":"y","extends":"zz"}`), definition.ErrInvalid, "zz"},
+		"out of order":   {enginetest.Unjudged(t, includes("a", "b"), includes("b")), definition.ErrInvalid, "b"},
+		"without an end": {enginetest.Unjudged(t, includes("b"), includes("a", "b"), includes("b", "a")), definition.ErrInvalid, "each other"},
 	} {
-		good := definitions(t, `{"sequence":"z","steps":[]}`, `{"on":"tool_call","steps":[{"action":"wait","duration":1}]}`)
-		out, err := ses.Record(ctx, sajou.Record{Declarations: append(good, c.bad...), Signals: []*signal.Signal{taskSignal(1, 0)}})
+		good := enginetest.Definitions(t, `{"sequence":"z","steps":[]}`, `{"on":"tool_call","steps":[{"action":"wait","duration":1}]}`)
+		out, err := ses.Record(ctx, sajou.Addition{Declarations: append(good, c.bad...), Signals: []*signal.Signal{enginetest.TaskSignal(1, 0)}})
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "of the record") {
 			t.Errorf("%s: %+v, %v; want %v that says %q", name, out, err, c.want, c.says)
 		}
@@ -97,10 +78,10 @@ func TestDeclarationsAreRefusedWhole(t *testing.T) {
 		}
 	}
 	// What a refused record brought along is not in force either.
-	if _, err := ses.Define(ctx, unjudged(t, includes("y", "z"))...); !errors.Is(err, choreography.ErrDefinition) {
+	if _, err := ses.Define(ctx, enginetest.Unjudged(t, includes("y", "z"))...); !errors.Is(err, definition.ErrInvalid) {
 		t.Errorf("a reference into a refused record: %v", err)
 	}
-	if _, err := ses.Signal(ctx, taskSignal(1, 0)); err != nil {
+	if _, err := ses.Signal(ctx, enginetest.TaskSignal(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	sameReplayed(t, eng, ses)
@@ -120,19 +101,13 @@ func sameReplayed(t *testing.T, eng *sajou.Engine, ses *sajou.Session) {
 	t.Helper()
 	ctx := context.Background()
 	live, err := ses.State(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	log, err := eng.Log().Session(ses.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, err := replay.Open(log, eng.Projections(), nil).At(ctx, replay.Moment{Seq: live.Head().Seq})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if digests(live) != digests(again) {
-		t.Errorf("live %s, replayed %s", digests(live), digests(again))
+	require.NoError(t, err)
+	if enginetest.Digests(live) != enginetest.Digests(again) {
+		t.Errorf("live %s, replayed %s", enginetest.Digests(live), enginetest.Digests(again))
 	}
 }
 
@@ -151,17 +126,15 @@ func TestDeclarationsReferToWhatIsInForce(t *testing.T) {
 		{`sequence {"sequence":"twice","steps":[{"action":"include","sequence":"greet","with":{"who":"a"}}]}`},
 		{`choreography {"on":"error","extends":"call","before":[{"action":"include","sequence":"twice"}]}`},
 	} {
-		eng, ses := begin(t, dir, sajou.Config{SnapshotEvery: 2 * (i % 2)})
-		if _, err := ses.Define(ctx, unjudged(t, declarations...)...); err != nil {
+		eng, ses := enginetest.Begin(t, dir, sajou.Config{SnapshotEvery: 2 * (i % 2)})
+		if _, err := ses.Define(ctx, enginetest.Unjudged(t, declarations...)...); err != nil {
 			t.Fatalf("declaration %d: %v", i+1, err)
 		}
-		if _, err := ses.Signal(ctx, taskSignal(i, int64(i)*100)); err != nil {
+		if _, err := ses.Signal(ctx, enginetest.TaskSignal(i, int64(i)*100)); err != nil {
 			t.Fatal(err)
 		}
 		sameReplayed(t, eng, ses)
-		if err := eng.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, eng.Close())
 	}
 }
 
@@ -169,17 +142,17 @@ func TestDeclarationsReferToWhatIsInForce(t *testing.T) {
 // whatever that program does with its value afterwards.
 func TestForeignDeclaration(t *testing.T) {
 	ctx := context.Background()
-	eng, ses := begin(t, t.TempDir(), sajou.Config{})
+	eng, ses := enginetest.Begin(t, t.TempDir(), sajou.Config{})
 	defer func() { _ = eng.Close() }()
-	foreign := declared{"sequence", value(t, `{"sequence":"greet","steps":[]}`)}
+	foreign := declared{"sequence", enginetest.Value(t, `{"sequence":"greet","steps":[]}`)}
 	if _, err := ses.Define(ctx, foreign); err != nil {
 		t.Fatal(err)
 	}
 	clear(foreign.value)
-	if _, err := ses.Define(ctx, unjudged(t, `choreography {"on":"task_dispatch","steps":[{"action":"include","sequence":"greet"},{"action":"wait","duration":5}]}`)...); err != nil {
+	if _, err := ses.Define(ctx, enginetest.Unjudged(t, `choreography {"on":"task_dispatch","steps":[{"action":"include","sequence":"greet"},{"action":"wait","duration":5}]}`)...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ses.Signal(ctx, taskSignal(1, 0)); err != nil {
+	if _, err := ses.Signal(ctx, enginetest.TaskSignal(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	sameReplayed(t, eng, ses)

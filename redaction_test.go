@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
@@ -24,15 +23,15 @@ func plainHandler(w *strings.Builder) slog.Handler {
 // numbers and the rejection, but not what the agent should not have said.
 func TestRedact(t *testing.T) {
 	rejection := &agents.Rejection{
-		Code: agents.Invalid, AgentID: "scout", ReqID: "1srOrx2ZWZBpBUvZwXKQmoEYga2",
+		Code: agents.ErrInvalid, AgentID: "scout", ReqID: "1srOrx2ZWZBpBUvZwXKQmoEYga2",
 		Problems: []agents.Problem{{Path: "/payload/to", Reason: "bob@example.com is no target"}},
 	}
 	uuid := agents.Intent{AgentID: "scout", ReqID: "r"}.UUID("dungeon")
 	log := func(l *slog.Logger) {
 		l.LogAttrs(t.Context(), slog.LevelInfo, "intent refused",
-			slog.String(sajou.WorldIDKey, "dungeon"), slog.Uint64(sajou.GlobalSeqKey, 812), slog.Uint64(sajou.ViewSeqKey, 811),
-			slog.String(sajou.AgentIDKey, "scout"), slog.String(sajou.ReqIDKey, "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12"),
-			slog.String("uuid", uuid), sajou.Latency(1500*time.Microsecond),
+			slog.String("world_id", "dungeon"), slog.Uint64("global_seq", 812), slog.Uint64("view_seq", 811),
+			slog.String("agent_id", "scout"), slog.String("req_id", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12"),
+			slog.String("uuid", uuid), slog.Float64("latency_ms", 1.5),
 			slog.Any("err", rejection), slog.String("code_name", "x"))
 	}
 	whole := `msg="intent refused" world_id=dungeon global_seq=812 view_seq=811 agent_id=scout ` +
@@ -62,7 +61,7 @@ func ExampleRedact() {
 		return a
 	}})
 	logger := slog.New(sajou.Redact(handler))
-	logger.Info("asked bob@example.com", slog.String("api_key", "k-1"), slog.String(sajou.ReqIDKey, "r-7"), slog.Uint64(sajou.GlobalSeqKey, 812))
+	logger.Info("asked bob@example.com", slog.String("api_key", "k-1"), slog.String("req_id", "r-7"), slog.Uint64("global_seq", 812))
 	// Output:
 	// level=INFO msg="asked [EMAIL]" api_key=[REDACTED] req_id=r-7 global_seq=812
 }

@@ -1,69 +1,3 @@
-// Package sajou is an event-sourced engine for AI-agent sessions that are shown
-// as animated scenes.
-//
-// Everything that happens in a session is an entry of one hash-chained log
-// ([eventlog]). Everything else is a fold over that log and can be thrown away
-// ([projection]): which choreographies are in force, which performances are
-// under way ([choreography]), what a viewer sees of them ([stage]), and the world
-// that agents share ([agents]). An [Engine] is one store in one directory; a
-// [Session] records signals and drives sinks live; [Agents] decides what agents
-// ask for and tells each what it may know; a [Replay] travels in time through
-// what was recorded ([replay]).
-//
-//	eng, err := sajou.Open(dir, sajou.Config{})
-//	ses, err := eng.Session(ctx, "release-42")
-//	_, err = ses.Define(ctx, definitions...)
-//	head, err := ses.Signal(ctx, sig)                        // durable when it returns
-//	live := ses.Attach(ctx, sink, 60)                        // a choreography.CommandSink, 60 frames a second
-//	scout, err := ses.Agents().Register(ctx, "scout", policy)
-//	outcome, err := scout.Submit(ctx, intent)                // durable, or a typed rejection
-//	seen, err := scout.NextObservation(ctx)
-//	state, err := eng.Replay("release-42").At(ctx, 812)
-//
-// # What a session records
-//
-// A session's first batch begins with an entry of kind session, data
-//
-//	["opened", {"time": "wall"}]
-//
-// which says where its time comes from ([TimeAuthority]). A declaration that
-// comes into force is an entry of kind define, data
-//
-//	[word, declaration]
-//
-// where the word is choreography, sequence, easing, binding or scene, and the
-// declaration stands as it was written, so a log replays without any file
-// beside it. What a declaration refers to by name is in force before it.
-// Signals are entries whose data package signal describes. What is decided of the
-// agents' world are entries of kind effect, data
-//
-//	[word, value]
-//
-// with the words of package agents. Two more entries of kind session go with
-// them, ["clock", {"origin": ns}] where no signal has told when session time began,
-// and ["tick", {}] where time alone has changed something. Nothing
-// in a log depends on the clock, the machine or chance but what came in with it:
-// the same records at the same times under the same session name give the same
-// head hash in every store.
-//
-// # Live and replay
-//
-// Both go through one fold. An entry is applied by letting session time run up
-// to and including its own, and then letting it happen; so the commands of a
-// session, updates apart, do not depend on how often anybody looked. Frames
-// are drawn from copies of the state and never reach it.
-//
-// # Guarantees
-//
-//   - A record is durable when the call returns, and all of it or none.
-//   - Decisions see the newest state; sinks, subscribers and [Session.State] see
-//     an entry only once it is durable.
-//   - A slow or blocked sink or subscriber never delays a writer and loses
-//     nothing but frames: each reads the log at its own pace, and holds no
-//     queue. One that panics is detached, and one that never returns is given
-//     up when it is closed ([Live]).
-//   - Opening after a crash continues from the newest good snapshot and the
-//     entries behind it.
 package sajou
 
 import (
@@ -72,26 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/director"
+	directorlive "github.com/sajou-dev/sajou-go/director/live"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
+	"github.com/sajou-dev/sajou-go/internal/writer"
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/snapshot"
 	"github.com/sajou-dev/sajou-go/stage"
+	stagelive "github.com/sajou-dev/sajou-go/stage/live"
 )
 
-// ErrTime answers a signal whose timestamp the session's time cannot take in.
-var ErrTime = errors.New("sajou: timestamp out of range")
-
-// Config tells how an engine is opened. The zero value is a good default.
+// Config holds the options of an engine. The zero value is a good default.
 type Config struct {
 	// ReadOnly opens an existing store without changing it.
 	ReadOnly bool
@@ -100,72 +36,96 @@ type Config struct {
 	// Zero means 1000; less than zero means that none are taken.
 	SnapshotEvery int
 
+	// NoSnapshots neither reads nor takes snapshots: every state is folded from the
+	// first entry. The chain proves the log, but nothing proves a snapshot; see
+	// [Engine.VerifySnapshots].
+	NoSnapshots bool
+
 	// MaxEntry bounds one entry, in bytes. Zero means 1 MiB.
 	MaxEntry int
+
+	// RemoveUnused makes Close remove the store again if this Open created it
+	// and no session was recorded.
+	RemoveUnused bool
 
 	// LockWait is how long Open waits for a store that another process has
 	// open. Zero means not at all.
 	LockWait time.Duration
 
-	// Actions are what the embedding program adds to the actions of the stage,
-	// by name. A store keeps nothing of them: whoever opens it without them
-	// sees the same session without what they show.
+	// NoteEntries and NoteWithin bound how far the noted heads on stable storage
+	// lag behind the log; see [eventlog.Config]. Zero means its defaults.
+	NoteEntries int
+	NoteWithin  time.Duration
+
+	// AcceptLoss opens the rest of a store that lost entries for writing;
+	// see [eventlog.Config].
+	AcceptLoss bool
+
+	// Actions are actions that the embedding program adds to those of the stage, by
+	// name. A store does not contain them: a program that opens the store without
+	// them shows the same session without these actions.
 	Actions map[string]stage.Action
 
-	// World is what the program adds to the agents' world: kinds of effect,
-	// policies, validators. Whoever opens the store without them folds the same
-	// sessions differently.
+	// World holds the kinds of effect, policies and validators that the program adds
+	// to the agents' world. A program that opens the store without them computes
+	// other states from the same entries.
 	World agents.Options
 
-	// Migrate brings an intent of another schema_version to the one that is
-	// spoken here, [agents.SchemaVersion]. Nil means that other minor versions are
-	// taken as they are and other major ones are refused.
+	// Migrate converts an intent of another schema_version to the present one,
+	// SchemaVersion of package agents/world. Nil means that intents of other minor versions are
+	// accepted unchanged and those of other major versions are refused.
 	Migrate func(agents.Intent) (agents.Intent, error)
 
-	// Judge answers the director's questions; see [Director.With]. With nil they
+	// Judge answers the director's questions; see [directorlive.Director.With]. With nil they
 	// are answered as unclear.
-	Judge Judge
+	Judge director.Judge
 
-	// Patience is how long the verdicts about a response are waited for. Zero
-	// means [DefaultPatience].
-	Patience time.Duration
+	// JudgeTimeout bounds the wait for the verdicts about a response.
+	// Zero means [directorlive.DefaultJudgeTimeout].
+	JudgeTimeout time.Duration
 
-	// OmitText keeps what user and character say to each other out of the log,
-	// but for the digests that the director's events have. Such a session can be
-	// audited and replayed, and not judged anew.
+	// OmitText leaves the messages of the user and the character out of the log; the
+	// director's events still have their digests. Such a session can be audited and
+	// replayed, but not judged again.
 	OmitText bool
+
+	// RecordPrompts records the text of each prompt with its attempt at a generation.
+	// Otherwise only its SHA-256 is recorded, and the log alone does not prove which
+	// text an agent was sent.
+	RecordPrompts bool
 
 	// FrameRate is how often an attached sink gets updates or frames while
 	// something moves, in frames a second from 1 to 1000, unless it asks for
 	// another rate. Zero means 60.
 	FrameRate int
 
-	// SinkGrace is how long closing waits for a sink's call that is under way,
-	// before the sink is given up; see [Live]. Zero means 5 s; less than zero
-	// means not at all.
-	SinkGrace time.Duration
+	// CloseTimeout bounds the wait of Close for a running call of a sink. After it the
+	// sink is abandoned; see [stagelive.Attachment]. Zero means 5 s; a negative value
+	// means no wait.
+	CloseTimeout time.Duration
 
-	// Now is the clock that frames are drawn by. Nil means time.Now.
+	// Now is the wall clock: of frames, and of sessions in [session.TimeWall]. Nil
+	// means [time.Now].
 	Now func() time.Time
 
-	// AfterFunc waits for frames and for sinks: it calls f once, d from now,
-	// on a goroutine of its own, and stop takes that back. Nil means
-	// [time.AfterFunc]. Whoever sets Now sets it too, so that both are of one
-	// time.
+	// AfterFunc calls f once, d from now, on a goroutine of its own, unless stop is
+	// called first. A program that sets Now must set AfterFunc too, so that both
+	// follow the same clock. Nil means [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// FS is the file system of the log. Nil means the operating system's;
 	// with any other no snapshots are kept.
 	FS vfs.FS
 
-	// Metrics is told what goes on among agents. Nil means [DiscardMetrics].
-	Metrics Metrics
+	// Metrics receives counts and durations of the agents' requests. Nil means
+	// [agentslive.DiscardMetrics].
+	Metrics agentslive.Metrics
 
-	// Logger receives notes on recovery, on snapshots and, at debug level, on
-	// what agents ask for and are told. Nil discards them.
+	// Logger receives notes on recovery and snapshots and, at debug level, on the
+	// requests and observations of agents. Nil discards them.
 	Logger *slog.Logger
 
-	// Redact stands before the Logger's handler and takes out what is sensitive.
+	// Redact wraps the Logger's handler in one that removes sensitive values.
 	// Nil means [Redact]; see also [RedactAlso] and [Unredacted].
 	Redact func(slog.Handler) slog.Handler
 }
@@ -174,24 +134,31 @@ type Config struct {
 // It can be deleted whenever no process has the store open.
 const SnapshotFile = "snapshots.db"
 
+// unusableSuffix is appended to the name of a snapshot file that cannot be used.
+// Further ones get a number, up to maxUnusable; then the last is replaced.
+const (
+	unusableSuffix = ".unusable"
+	maxUnusable    = 9
+)
+
 func (c Config) withDefaults() (Config, error) {
 	if c.FrameRate == 0 {
 		c.FrameRate = 60
 	}
-	if err := checkRate(c.FrameRate); err != nil {
+	if err := stagelive.CheckRate(c.FrameRate); err != nil {
 		return c, err
 	}
 	if _, err := agents.NewCore(c.World); err != nil {
 		return c, err
 	}
-	if c.SinkGrace == 0 {
-		c.SinkGrace = 5 * time.Second
+	if c.CloseTimeout == 0 {
+		c.CloseTimeout = 5 * time.Second
 	}
 	if c.AfterFunc == nil {
-		c.AfterFunc = afterFunc
+		c.AfterFunc = stagelive.AfterFunc
 	}
-	if c.Patience <= 0 {
-		c.Patience = DefaultPatience
+	if c.JudgeTimeout <= 0 {
+		c.JudgeTimeout = directorlive.DefaultJudgeTimeout
 	}
 	if c.SnapshotEvery == 0 {
 		c.SnapshotEvery = snapshot.DefaultInterval
@@ -200,7 +167,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Now = time.Now
 	}
 	if c.Metrics == nil {
-		c.Metrics = DiscardMetrics{}
+		c.Metrics = agentslive.DiscardMetrics{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -214,101 +181,142 @@ func (c Config) withDefaults() (Config, error) {
 
 // Engine is one open store. Its methods may be called from many goroutines.
 type Engine struct {
-	cfg    Config           // immutable after Open
-	set    projection.Set   // what every session is folded with; immutable after Open
-	log    *eventlog.Log    // immutable after Open
-	snaps  *snapshot.Store  // nil: none are kept; immutable after Open
-	writer *snapshot.Writer // nil: none are written; immutable after Open
+	cfg         Config                 // immutable after Open
+	set         projection.Set         // the projections of every session; immutable after Open
+	log         *eventlog.Log          // immutable after Open
+	snaps       *snapshot.Store        // nil: none are kept; immutable after Open
+	snapshotter *snapshot.Writer       // nil: none are written; immutable after Open
+	writers     *writer.Group          // immutable after Open
+	attachments *stagelive.Attachments // immutable after Open
+
+	snapsPath string // immutable after Open
+	snapsMade bool   // this Open created the snapshot file; immutable after Open
 
 	mu       sync.Mutex
 	sessions map[string]*Session // guarded by mu
 	closed   bool                // guarded by mu
-	lives    map[*Live]struct{}  // attached sinks; guarded by mu
-	worlds   []*Agents           // that are live; guarded by mu
-	readers  sync.WaitGroup      // what reads the log for sinks
-	folds    sync.WaitGroup      // sessions that are catching up
-	stop     context.CancelFunc  // ends attached sinks
-	live     context.Context     // done when the engine closes; for goroutines it owns
 }
 
-// Open opens the store in dir, and creates it unless cfg.ReadOnly is set.
-// Errors: [eventlog.ErrNoStore], [eventlog.ErrLocked], [eventlog.ErrVersion],
-// [eventlog.ErrCorrupt].
+// Open opens the store in dir. Unless cfg.ReadOnly is set, it creates one where
+// dir is absent or empty; see [eventlog.Open]. Errors: [eventlog.ErrNoStore],
+// [eventlog.ErrForeign], [eventlog.ErrLocked], [eventlog.ErrVersion],
+// [eventlog.ErrCorrupt], [eventlog.ErrLost].
 func Open(dir string, cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	l, err := eventlog.Open(dir, eventlog.Config{
-		ReadOnly: cfg.ReadOnly,
-		MaxEntry: cfg.MaxEntry,
-		LockWait: cfg.LockWait,
-		FS:       cfg.FS,
-		Logger:   cfg.Logger,
+		ReadOnly:     cfg.ReadOnly,
+		RemoveUnused: cfg.RemoveUnused,
+		MaxEntry:     cfg.MaxEntry,
+		LockWait:     cfg.LockWait,
+		NoteEntries:  cfg.NoteEntries,
+		NoteWithin:   cfg.NoteWithin,
+		AcceptLoss:   cfg.AcceptLoss,
+		FS:           cfg.FS,
+		Logger:       cfg.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, set: ProjectionsWith(ProjectionConfig{Actions: cfg.Actions, World: cfg.World}), log: l,
-		sessions: make(map[string]*Session), lives: make(map[*Live]struct{}),
+		cfg: cfg, set: session.Projections(session.ProjectionConfig{Actions: cfg.Actions, World: cfg.World}), log: l,
+		sessions: make(map[string]*Session),
 	}
-	e.live, e.stop = context.WithCancel(context.Background())
-	if cfg.FS == nil {
+	if cfg.FS == nil && !cfg.NoSnapshots {
 		e.openSnapshots(filepath.Join(dir, SnapshotFile))
 	}
+	e.attachments = stagelive.NewAttachments(stagelive.Config{
+		FrameRate: cfg.FrameRate, CloseTimeout: cfg.CloseTimeout, Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+	})
+	e.writers = writer.NewGroup(writer.Config{Log: l, Snapshots: e.snaps, Snapshotter: e.snapshotter, Now: cfg.Now, Logger: cfg.Logger})
 	return e, nil
 }
 
-// openSnapshots opens the snapshot store beside the log. Snapshots save time
-// and nothing else, so whatever is wrong with them is noted and the engine
-// works without.
+// asideName returns the first of path, path.2, … path.9 under which no file
+// exists, or the last.
+func asideName(path string) string {
+	name := path
+	for n := 2; n <= maxUnusable; n++ {
+		if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		name = fmt.Sprintf("%s.%d", path, n)
+	}
+	return name
+}
+
+// openSnapshots opens the snapshot store beside the log. Snapshots only save time, so
+// on any error the engine logs it and works without them.
 func (e *Engine) openSnapshots(path string) {
 	cfg := snapshot.Config{ReadOnly: e.cfg.ReadOnly, Interval: max(e.cfg.SnapshotEvery, 0)}
+	_, before := os.Stat(path)
+	e.snapsPath, e.snapsMade = path, !e.cfg.ReadOnly && errors.Is(before, os.ErrNotExist)
 	store, err := snapshot.Open(path, cfg)
 	if errors.Is(err, snapshot.ErrUnusable) && !e.cfg.ReadOnly {
-		e.cfg.Logger.Warn("snapshots are unusable and begun anew", slog.Any("err", err))
-		if err = os.Remove(path); err == nil {
+		// It may be a file of another program, so it is renamed and not deleted.
+		aside := asideName(path + unusableSuffix)
+		e.cfg.Logger.Warn("the snapshot file is unusable; it is kept under another name, and a new one begun", slog.Any("err", err), slog.String("path", aside))
+		if err = os.Rename(path, aside); err == nil {
 			store, err = snapshot.Open(path, cfg)
 		}
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return // nothing was kept yet
+		return // read-only, and no snapshot was taken yet
 	case err != nil:
 		e.cfg.Logger.Warn("working without snapshots", slog.Any("err", err))
 		return
 	}
 	e.snaps = store
 	if !e.cfg.ReadOnly && e.cfg.SnapshotEvery > 0 {
-		e.writer = snapshot.NewWriter(store, e.cfg.Logger)
+		e.snapshotter = snapshot.NewWriter(store, e.cfg.Logger)
 	}
 }
 
 // maxEntry returns the bound of one entry, in bytes.
 func (e *Engine) maxEntry() int { return cmp.Or(e.cfg.MaxEntry, 1<<20) }
 
-// employ has the engine tell a session's agents what concerns them, until it
-// closes. It returns false if it has closed.
-func (e *Engine) employ(a *Agents) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
-	}
-	e.worlds = append(e.worlds, a)
-	e.readers.Go(func() { a.dispatch(e.live) })
-	return true
+// Log returns a reader of the engine's log: verification, surveys, entries.
+func (e *Engine) Log() *eventlog.LogReader { return e.log.Reader() }
+
+// RebuildKeys rebuilds the records of a session's idempotency keys from its entries;
+// see [eventlog.Log.RebuildKeys].
+func (e *Engine) RebuildKeys(ctx context.Context, name string, opts verify.Options) (verify.SessionReport, error) {
+	return e.log.RebuildKeys(ctx, name, opts)
 }
 
-// Log returns the engine's log.
-func (e *Engine) Log() *eventlog.Log { return e.log }
+// Restore appends recorded batches to a session as they are, in one write, and returns
+// the Head behind them. It folds nothing, so the session must not be open: the error
+// is [eventlog.ErrClaimed] for a session that [Engine.Session] has returned. Other
+// errors are those of [eventlog.Session.Append].
+func (e *Engine) Restore(ctx context.Context, name string, batches ...eventlog.Batch) (head eventlog.Head, err error) {
+	log, err := e.log.Session(name)
+	if err != nil {
+		return head, err
+	}
+	appender, err := log.Claim()
+	if err != nil {
+		return head, err
+	}
+	defer appender.Release()
+	var refused error
+	err = appender.Write(ctx, func(r *eventlog.Round) {
+		for _, batch := range batches {
+			var t *eventlog.Ticket
+			if t, refused = r.Stage(batch); refused != nil {
+				return
+			}
+			head = t.Head()
+		}
+	})
+	return head, errors.Join(refused, err)
+}
 
-// Snapshots returns the engine's snapshots, or nil when it works without.
-func (e *Engine) Snapshots() *snapshot.Store { return e.snaps }
-
-// Projections returns what the engine folds every session with: [Projections],
-// with the stage that has the actions of its [Config]. It must not be changed.
+// Projections returns the projections of every session of the engine:
+// [session.Projections] with the Actions and the World of its [Config]. The caller must
+// not change them.
 func (e *Engine) Projections() projection.Set { return e.set }
 
 // Sessions returns the names of all sessions in the order they were begun.
@@ -340,31 +348,37 @@ func (e *Engine) Latest() (string, error) {
 // Close detaches all sinks, waits for calls under way and for snapshots that
 // are being written, and closes the store. Closing again does nothing.
 //
-// A sink whose call does not return within [Config.SinkGrace] is given up: the
-// error then matches [ErrSinkStuck] and names it, and the store is closed all
-// the same.
+// A sink whose call does not return within [Config.CloseTimeout] is abandoned: the
+// error then matches [stagelive.ErrSinkStuck] and names it, and the store is closed
+// nevertheless.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	closed := e.closed
 	e.closed = true
-	lives, worlds := slices.Collect(maps.Keys(e.lives)), e.worlds
 	e.mu.Unlock()
 	if closed {
 		return nil
 	}
-	e.stop()
-	err := e.await(lives...)
-	e.readers.Wait()
-	for _, a := range worlds {
-		e.cfg.Metrics.Closed(a.session.Name())
+	e.writers.Stop()
+	err := e.attachments.Close()
+	e.writers.Wait()
+	if e.cfg.RemoveUnused && e.snapsMade && (e.log.Unused() || errors.Is(e.log.Err(), eventlog.ErrReadOnly)) {
+		// If nothing became durable, the log removes its directory, and this file would
+		// prevent that. Otherwise only states are lost that can be folded again.
+		e.writers.WaitFolded()
+		err = errors.Join(err, e.closeSnapshots(), os.Remove(e.snapsPath))
 	}
-	err = errors.Join(err, e.log.Close()) // after this nobody records, and so nobody begins to fold
-	e.folds.Wait()
-	if e.writer != nil {
-		e.writer.Close()
+	err = errors.Join(err, e.log.Close()) // after this nothing is recorded, and so nothing begins to be folded
+	e.writers.WaitFolded()
+	return errors.Join(err, e.closeSnapshots())
+}
+
+func (e *Engine) closeSnapshots() error {
+	if e.snapshotter != nil {
+		e.snapshotter.Close()
 	}
 	if e.snaps != nil {
-		err = errors.Join(err, e.snaps.Close())
+		return e.snaps.Close()
 	}
-	return err
+	return nil
 }

@@ -5,86 +5,75 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/agents/query"
 	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	directorlive "github.com/sajou-dev/sajou-go/director/live"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/writer"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
+	stagelive "github.com/sajou-dev/sajou-go/stage/live"
 )
 
 // Session records into one session of the log. Its methods may be called from
 // many goroutines.
 type Session struct {
-	engine    *Engine
-	log       *eventlog.Session
-	authority TimeAuthority // for a session that has no entry yet
-	clock     sessionClock
+	engine *Engine
+	w      *writer.Writer
 
-	// next is where the session will stand when all that was staged is folded.
-	// It belongs to the rounds of the log, of which one runs at a time.
-	next    position
-	scratch scratch // likewise
-
-	// broken is set when fold and log have parted.
-	broken atomic.Pointer[error]
-
-	// behind holds what was staged and is not folded yet, in order.
-	behind backlog
-
-	// mu is held while the state is read or moved on; never while the disk is
-	// waited for.
-	mu       sync.Mutex
-	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
-	snapped  eventlog.Seq     // the newest snapshot; guarded by mu
-	logBytes uint64           // estimated size of the session's log; guarded by mu
-
-	snappedAt  uint64 // logBytes at the newest snapshot; guarded by mu
-	imageBytes uint64 // its size, if that is large; guarded by mu
+	drafts session.Drafts // of records; belongs to the turns
 
 	agentsOnce sync.Once
-	agents     *Agents // made when it is first asked for
+	agents     *agentslive.Agents // made by the first call of Agents
 
-	directorOnce sync.Once
-	director     *Director // likewise
+	director *directorlive.Director // immutable
 }
 
-// position is what the next record is decided by: what its entries' times
-// follow from, and what its declarations may refer to.
-type position struct {
-	seq     eventlog.Seq
-	rules   bool // of the episode in play, about what else happens; see prompter
-	begun   bool // the session has its first entry
-	time    sessionTime
-	at      time.Duration
-	catalog *choreography.Catalog
+// Agents returns the world of agents of the session.
+func (s *Session) Agents() *agentslive.Agents {
+	s.agentsOnce.Do(func() {
+		c := &s.engine.cfg
+		s.agents = agentslive.New(s.w, agentslive.Config{
+			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics,
+			MaxEntry: s.engine.maxEntry(), Migrate: c.Migrate, RecordPrompts: c.RecordPrompts,
+			DeliveredAt: s.deliveredAt,
+		})
+	})
+	return s.agents
 }
 
-// scratch is memory that is used anew for each record.
-type scratch struct {
-	drafts []eventlog.Draft
-	data   []byte
-	ends   []int // where each draft's data ends in data
+// deliveredAt returns the view that an agent had been sent at an entry.
+func (s *Session) deliveredAt(ctx context.Context, agent string, seq eventlog.Seq) (*query.DeliveredView, error) {
+	h, err := s.engine.AgentHistory(s.Name())
+	if err != nil {
+		return nil, err
+	}
+	return h.DeliveredAt(ctx, agent, seq)
 }
 
 // Session returns the session of that name. A new one is begun by its first
-// record and takes its time from the signals' timestamps ([TimeWall]).
+// record and takes its time from the signals' timestamps ([session.TimeWall]).
 func (e *Engine) Session(ctx context.Context, name string) (*Session, error) {
-	return e.Begin(ctx, name, TimeWall)
+	return e.Begin(ctx, name, session.TimeWall)
 }
 
 // Begin is [Engine.Session] with another time authority for a new session. A
 // session that exists keeps the one it has.
-func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority) (*Session, error) {
-	if !authority.valid() {
-		return nil, fmt.Errorf("sajou: no time authority %q: want %q, %q or %q", authority, TimeWall, TimeSim, TimeManual)
+func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeAuthority) (*Session, error) {
+	if !authority.Valid() {
+		return nil, fmt.Errorf("sajou: no time authority %q: want %q, %q or %q", authority, session.TimeWall, session.TimeSim, session.TimeManual)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,40 +87,48 @@ func (e *Engine) Begin(ctx context.Context, name string, authority TimeAuthority
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{engine: e, log: log, authority: authority, clock: sessionClock{engine: e}}
-	// Recovery: the newest snapshot that fits, and the entries behind it.
-	s.fold, err = e.replayOf(log).Fold(ctx, log.Head().Seq)
+	w, err := e.writers.Open(ctx, log, authority, session.NewReplay(&log.SessionReader, e.set, e.snaps))
 	if err != nil {
-		return nil, fmt.Errorf("sajou: open session %q: %w", name, err)
+		return nil, err
 	}
-	state, ok := s.fold.State(ProjectionSession).(*sessionState)
-	if !ok {
-		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionSession)
-	}
-	perform, ok := s.fold.State(ProjectionPerformances).(*performances)
-	if !ok {
-		return nil, fmt.Errorf("sajou: the projections lack %q", ProjectionPerformances)
-	}
-	if WorldOf(s.fold) == nil || DirectorOf(s.fold) == nil {
-		return nil, fmt.Errorf("sajou: the projections lack %q or %q", ProjectionWorld, ProjectionDirector)
-	}
-	s.next = position{
-		seq: s.fold.Head().Seq, rules: hasRules(s.fold), begun: s.fold.Head().Seq > 0,
-		time: state.time, at: s.fold.At(), catalog: perform.scheduler.Catalog(),
-	}
-	s.snapped = s.fold.Head().Seq
-	if s.logBytes, err = e.log.DiskSize(ctx, name); err != nil {
-		return nil, fmt.Errorf("sajou: open session %q: %w", name, err)
+	s := &Session{engine: e, w: w}
+	if err := s.look(); err != nil {
+		w.Release() // no Session uses the writer, and a later Begin must be able to claim
+		return nil, err
 	}
 	e.sessions[name] = s
 	return s, nil
 }
 
-// Record is what one call writes: all of it or none.
-type Record struct {
+// look checks the session's newest state and creates the director from it.
+func (s *Session) look() (err error) {
+	s.w.Look(func(f *projection.Fold) {
+		if session.WorldOf(f) == nil || session.DirectorOf(f) == nil {
+			err = fmt.Errorf("sajou: the projections lack %q or %q", session.ProjectionWorld, session.ProjectionDirector)
+			return
+		}
+		if refused, skipped := session.PerformancesOf(f).Scheduler().Refused(); refused > 0 || skipped > 0 {
+			s.engine.cfg.Logger.Warn("the session asks for more than its budget", slog.String("session", s.Name()),
+				slog.Uint64("declarations_not_in_force", refused), slog.Uint64("performances_not_made", skipped))
+		}
+	})
+	if err == nil {
+		cfg := &s.engine.cfg
+		s.director = directorlive.New(s.w, directorlive.Config{
+			Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
+			Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+		})
+		s.w.SetReactor(&directorlive.Reactions{Session: s.Name()})
+	}
+	return err
+}
+
+// Addition holds the declarations and signals that one call adds to a session, all of
+// them or none.
+type Addition struct {
 	// Declarations come into force, in order, before the signals happen:
 	// choreographies, sequences, easings, bindings and scenes.
-	Declarations []choreography.Declaration
+	Declarations []language.Declaration
 
 	// Signals happen in order.
 	Signals []*signal.Signal
@@ -141,7 +138,7 @@ type Record struct {
 	Expect eventlog.Head
 
 	// Key, unless empty, makes the record idempotent: a repeat writes nothing
-	// and answers with the first outcome, for ever.
+	// and answers with the first outcome, also after a restart.
 	Key string
 
 	// Lenient records signals that the schema refuses, flagged with the
@@ -149,35 +146,27 @@ type Record struct {
 	Lenient bool
 }
 
-// Outcome is what came of a record.
-type Outcome struct {
+// Receipt says where an addition stands in the log.
+type Receipt struct {
 	First  eventlog.Seq  // the first entry it wrote
 	Head   eventlog.Head // the place behind its last entry
 	Repeat bool          // its key had been seen before: nothing was written now
 }
 
 // Name returns the session's name.
-func (s *Session) Name() string { return s.log.Name() }
+func (s *Session) Name() string { return s.w.Name() }
 
 // TimeAuthority returns where the session's time comes from.
-func (s *Session) TimeAuthority() TimeAuthority {
-	s.catchUp()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if state, ok := s.fold.State(ProjectionSession).(*sessionState); ok && state.time.authority != "" {
-		return state.time.authority
-	}
-	return s.authority
-}
+func (s *Session) TimeAuthority() session.TimeAuthority { return s.w.Authority() }
 
 // Head returns the place of the newest durable entry.
-func (s *Session) Head() eventlog.Head { return s.log.Head() }
+func (s *Session) Head() eventlog.Head { return s.w.Head() }
 
-// Define brings declarations into force, in order, in one batch. One that
-// refers to what is not in force, before it in the batch or in the session, is
-// refused, and nothing is recorded then.
-func (s *Session) Define(ctx context.Context, declarations ...choreography.Declaration) (eventlog.Head, error) {
-	out, err := s.Record(ctx, Record{Declarations: declarations})
+// Define brings declarations into force, in order, in one batch. A declaration that
+// refers to one that is neither in force nor before it in the batch is refused, and
+// then nothing is recorded.
+func (s *Session) Define(ctx context.Context, declarations ...language.Declaration) (eventlog.Head, error) {
+	out, err := s.Record(ctx, Addition{Declarations: declarations})
 	return out.Head, err
 }
 
@@ -185,42 +174,39 @@ func (s *Session) Define(ctx context.Context, declarations ...choreography.Decla
 // that the schema refuses is not recorded: the error matches
 // [signal.ErrSchema] and names the field.
 func (s *Session) Signal(ctx context.Context, sig *signal.Signal) (eventlog.Head, error) {
-	out, err := s.Record(ctx, Record{Signals: []*signal.Signal{sig}})
+	out, err := s.Record(ctx, Addition{Signals: []*signal.Signal{sig}})
 	return out.Head, err
 }
 
 // Record writes declarations and signals as one batch, durable when the call
-// returns. Errors: [signal.ErrSchema], [ErrTime], [choreography.ErrDefinition],
-// and those of [eventlog.Session.Append].
-func (s *Session) Record(ctx context.Context, r Record) (Outcome, error) {
+// returns without an error. Errors: [signal.ErrSchema], [session.ErrTime],
+// [definition.ErrInvalid], and those of [eventlog.Session.Append]. After the
+// error of ctx the record may have been written; a repeat with the same Key returns
+// its outcome.
+func (s *Session) Record(ctx context.Context, r Addition) (Receipt, error) {
 	if err := check(ctx, &r); err != nil {
-		return Outcome{}, err
+		return Receipt{}, err
 	}
-	var t *eventlog.Ticket
-	var refused error
-	err := s.log.Write(func(round *eventlog.Round) { t, refused = s.stage(round, &r) })
-	switch {
-	case refused != nil:
-		return Outcome{}, refused
-	case t == nil:
-		return Outcome{}, err
+	ticket, err := s.w.Append(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r) })
+	if err != nil {
+		return Receipt{}, err
 	}
-	return outcomeOf(t)
+	return receiptOf(ctx, ticket)
 }
 
-// Stage gives a record its place, in the order of the calls, and returns
+// RecordAsync gives an addition its place, in the order of the calls, and returns
 // without waiting for the disk: an import prepares its next record while this
-// one is written. Every Pending must be waited for, once and in order. Errors
-// are those of [Session.Record].
-func (s *Session) Stage(ctx context.Context, r Record) (*Pending, error) {
+// one is written. The caller must call [Pending.Wait] once for every Pending, in order.
+// Errors are those of [Session.Record].
+func (s *Session) RecordAsync(ctx context.Context, r Addition) (*Pending, error) {
 	if err := check(ctx, &r); err != nil {
 		return nil, err
 	}
-	t, err := s.log.StageIn(func(round *eventlog.Round) (*eventlog.Ticket, error) { return s.stage(round, &r) })
+	ticket, err := s.w.AppendAsync(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r) })
 	if err != nil {
 		return nil, err
 	}
-	return &Pending{t}, nil
+	return &Pending{ticket}, nil
 }
 
 // Pending is a record that has its place and waits to become durable.
@@ -229,26 +215,27 @@ type Pending struct {
 }
 
 // Wait returns once the record is durable, or with the error that made the log
-// read-only.
-func (p *Pending) Wait() (Outcome, error) { return outcomeOf(p.ticket) }
+// read-only, or with the error of ctx if that ends first. Then it can be called
+// again; the record becomes durable, or fails, without it.
+func (p *Pending) Wait(ctx context.Context) (Receipt, error) { return receiptOf(ctx, p.ticket) }
 
-func outcomeOf(t *eventlog.Ticket) (Outcome, error) {
-	head, err := t.Wait()
+func receiptOf(ctx context.Context, t *eventlog.Ticket) (Receipt, error) {
+	head, err := t.Wait(ctx)
 	if err != nil {
-		return Outcome{}, err
+		return Receipt{}, err
 	}
-	return Outcome{First: t.First(), Head: head, Repeat: t.Repeat()}, nil
+	return Receipt{First: t.First(), Head: head, Repeat: t.Repeat()}, nil
 }
 
-// check refuses what cannot be a record whatever the session's state is. It
-// puts what is to be recorded in the place of what was given, which it leaves
-// alone.
-func check(ctx context.Context, r *Record) (err error) {
+// check refuses an addition that is invalid in every state of a session. It replaces
+// the declarations and signals of r by those to record, and does not change the
+// caller's.
+func check(ctx context.Context, r *Addition) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if strings.HasPrefix(r.Key, intentPrefix) {
-		return fmt.Errorf("%w: keys that begin with %s are for agents' requests", eventlog.ErrInvalid, intentPrefix)
+	if strings.HasPrefix(r.Key, agentslive.KeyPrefix) {
+		return fmt.Errorf("%w: keys that begin with %s are for agents' requests", eventlog.ErrInvalid, agentslive.KeyPrefix)
 	}
 	if len(r.Declarations) == 0 && len(r.Signals) == 0 {
 		return fmt.Errorf("%w: a record needs a declaration or a signal", eventlog.ErrInvalid)
@@ -260,14 +247,14 @@ func check(ctx context.Context, r *Record) (err error) {
 	return err
 }
 
-// compiled makes each declaration anew of what would be recorded of it, as a
-// replay does: whatever its type says, what is in force live is what the log
-// says.
-func compiled(given []choreography.Declaration) ([]choreography.Declaration, error) {
+// compiled compiles each declaration from its recorded form, as a replay does, so that
+// the declarations in force live are those in the log, whatever the type of a given one
+// does.
+func compiled(given []language.Declaration) ([]language.Declaration, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
-	made := make([]choreography.Declaration, len(given))
+	made := make([]language.Declaration, len(given))
 	for i, d := range given {
 		if v := reflect.ValueOf(d); d == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return nil, fmt.Errorf("%w: declaration %d of the record is nil", eventlog.ErrInvalid, i+1)
@@ -279,7 +266,7 @@ func compiled(given []choreography.Declaration) ([]choreography.Declaration, err
 		case len(rest) > 0:
 			err = errors.New("more than one value")
 		default:
-			made[i], err = compile(d.Word(), value)
+			made[i], err = session.CompileDeclaration(d.Word(), value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: declaration %d of the record: %w", eventlog.ErrInvalid, i+1, err)
@@ -288,8 +275,8 @@ func compiled(given []choreography.Declaration) ([]choreography.Declaration, err
 	return made, nil
 }
 
-// judge asks the schema about each signal. Leniently, those it refuses are
-// replaced by copies that carry the reason.
+// judge validates each signal. If lenient, it replaces an invalid signal by a copy with
+// the reason as its Problem, which is part of the format of the entry.
 func judge(signals []*signal.Signal, lenient bool) ([]*signal.Signal, error) {
 	copied := false
 	for i, sig := range signals {
@@ -311,8 +298,8 @@ func judge(signals []*signal.Signal, lenient bool) ([]*signal.Signal, error) {
 		}
 		marked := *sig
 		marked.Problem = problemOf(err)
-		// Lenience is for the schema: what cannot be read back, a payload
-		// that is no JSON object above all, is refused all the same.
+		// Lenience covers the schema only. A signal that cannot be decoded again,
+		// such as one whose payload is not a JSON object, is refused.
 		if !readable(&marked) {
 			return nil, err
 		}
@@ -337,7 +324,8 @@ func readable(sig *signal.Signal) bool {
 	return true
 }
 
-// problemOf words a refusal for the signal that is recorded in spite of it.
+// problemOf returns the Problem of an invalid signal. Its wording is part of the format
+// of the entry and must not change.
 func problemOf(err error) string {
 	var field *signal.FieldError
 	switch {
@@ -352,267 +340,93 @@ func problemOf(err error) string {
 	}
 }
 
-// stage decides on a record against the newest state and gives it its place.
-// It runs in a round of the log, alone. The fold moves on while the disk works.
-func (s *Session) stage(round *eventlog.Round, r *Record) (*eventlog.Ticket, error) {
-	if broken := s.broken.Load(); broken != nil {
-		return nil, *broken
-	}
-	after, err := s.next, error(nil)
-	if s.next.rules {
-		err = s.inTurn(func() (err error) {
-			after, err = s.draft(r)
-			return err
-		})
-	} else {
-		after, err = s.draft(r)
-	}
+// keep decides on a record against the newest state and appends it.
+func (s *Session) keep(t *writer.Turn, r *Addition) (*eventlog.Ticket, error) {
+	p, err := s.draft(t, r)
 	if err != nil {
-		// What was in time, or referred to what was in force, when it was
-		// recorded may not when it is repeated.
-		if t, lookup := round.Repeat(r.Key); t != nil || lookup != nil {
-			return t, lookup
+		// An addition that was valid when it was first recorded may be invalid now:
+		// later entries have moved session time on or replaced declarations.
+		if first, lookup := t.Repeat(r.Key); first != nil || lookup != nil {
+			return first, lookup
 		}
 		return nil, err
 	}
-	t, err := round.Stage(eventlog.Batch{Drafts: s.scratch.drafts, Expect: r.Expect, Key: r.Key})
-	if err != nil || t.Repeat() {
-		return t, err
-	}
-	after.seq = t.Head().Seq
-	s.next = after
-	s.clock.follow(&after)
-	s.behind.add(t)
-	round.Then(s.follow)
-	return t, nil
+	return t.Keep(writer.Proposal{Drafts: s.drafts.List(), Expect: r.Expect, Key: r.Key, After: &p})
 }
 
-// draft turns a record into drafts in s.scratch, and returns where the session
-// stands behind it.
-func (s *Session) draft(r *Record) (position, error) {
-	c := &s.scratch
-	p := s.open()
-	var joined *prompter
-	if p.rules {
-		joined = s.prompter(&p)
+// draft turns an addition into drafts and returns the session's position after them.
+// Declarations are checked against the fold, which t must catch up with; plain signals
+// are not, so that an import need not wait for the fold.
+func (s *Session) draft(t *writer.Turn, r *Addition) (writer.Frontier, error) {
+	c := &s.drafts
+	c.Reset()
+	p := t.Frontier()
+	var retained definition.Cost
+	if len(r.Declarations) > 0 {
+		if err := t.CatchUp(); err != nil {
+			return p, err
+		}
+		retained = session.PerformancesOf(t.Fold()).Scheduler().Retained(r.Declarations...)
 	}
 	for i, d := range r.Declarations {
-		if d.Word() != wordScene && d.Word() != director.Word { // they refer to nothing
-			catalog, err := p.catalog.With(d)
+		if d.Word() != session.WordScene && d.Word() != episode.Word { // neither refers to other declarations
+			catalog, err := p.Catalog.With(d)
+			if err == nil {
+				err = catalog.Holds(retained)
+			}
 			if err != nil {
 				return p, fmt.Errorf("declaration %d of the record: %w", i+1, err)
 			}
-			p.catalog = catalog
+			p.Catalog = catalog
 		}
-		c.data = appendWord(c.data, d.Word(), d.Value())
-		c.add(eventlog.KindDefine, p.at)
+		c.Declaration(p.At, d)
 	}
 	for i, sig := range r.Signals {
-		at, err := p.time.at(sig, p.at)
+		at, err := p.Time.At(sig, p.At)
 		if err != nil && !r.Lenient {
 			return p, fmt.Errorf("signal %d of the record: %w", i+1, err)
 		}
-		if err == nil { // otherwise it is recorded as it came, without a time that can be used
-			p.at = at
+		if err == nil { // otherwise the signal is recorded without a usable time
+			p.At = at
 		}
-		p.time.note(sig, p.at)
-		seq := p.seq + eventlog.Seq(len(c.drafts)) + 1
-		c.data = sig.Append(c.data)
-		c.add(eventlog.KindSignal, p.at)
-		if joined != nil && sig.Problem == "" {
-			if err := joined.heard(director.OfSignal, sig.Type, sig.Payload, seq, 0); err != nil {
-				return p, err
-			}
-		}
+		p.Time.Note(sig, p.At)
+		c.Signal(p.At, sig)
 	}
-	c.finish()
 	return p, nil
 }
 
-// open begins drafts in s.scratch, with the session's first entry if there is
-// none yet, and returns where the session stands.
-func (s *Session) open() position {
-	c := &s.scratch
-	if cap(c.data) > 1<<20 {
-		*c = scratch{} // one large import should not be remembered for ever
-	}
-	c.drafts, c.data, c.ends = c.drafts[:0], c.data[:0], c.ends[:0]
-	p := s.next
-	if !p.begun {
-		p.begun, p.time.authority = true, s.authority
-		c.data = appendOpened(c.data, s.authority)
-		c.add(eventlog.KindSession, p.at)
-	}
-	return p
-}
-
-// add makes a draft of what was appended to the data since the last one.
-func (c *scratch) add(kind eventlog.Kind, at time.Duration) {
-	c.drafts = append(c.drafts, eventlog.Draft{Kind: kind, At: at})
-	c.ends = append(c.ends, len(c.data))
-}
-
-// finish gives each draft its data. Only now does the memory stay where it is.
-func (c *scratch) finish() {
-	start := 0
-	for i, end := range c.ends {
-		c.drafts[i].Data = c.data[start:end:end]
-		start = end
-	}
-}
-
-// backlog is what the fold is behind by.
-type backlog struct {
-	mu       sync.Mutex
-	tickets  []*eventlog.Ticket // guarded by mu
-	entries  int                // of tickets; guarded by mu
-	bytes    int                // of tickets; guarded by mu
-	followed bool               // a goroutine is folding them; guarded by mu
-}
-
-// A small backlog is folded by the writer that made it, while it would wait for
-// the disk anyway. A larger one is an import's, and folded beside it, up to a
-// bound behind which the writer lends a hand and so waits.
-const (
-	smallBacklog      = 256
-	largeBacklog      = 8192
-	largeBacklogBytes = 16 << 20
-)
-
-func (b *backlog) add(t *eventlog.Ticket) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tickets = append(b.tickets, t)
-	b.entries += int(t.Head().Seq-t.First()) + 1
-	b.bytes += t.Size()
-}
-
-// take empties the backlog.
-func (b *backlog) take() []*eventlog.Ticket {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	tickets := b.tickets
-	b.tickets, b.entries, b.bytes = nil, 0, 0
-	return tickets
-}
-
-// rest reports that there is something left to fold, or else that whoever
-// followed stops.
-func (b *backlog) rest() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.followed = len(b.tickets) > 0
-	return b.followed
-}
-
-// follow sees to it that the fold comes after what was staged.
-func (s *Session) follow() {
-	b := &s.behind
-	b.mu.Lock()
-	done := len(b.tickets) == 0 // somebody took them
-	aside := (b.followed || b.entries > smallBacklog) && b.entries <= largeBacklog && b.bytes <= largeBacklogBytes
-	begin := aside && !b.followed
-	b.followed = b.followed || begin
-	b.mu.Unlock()
-	switch {
-	case begin:
-		s.engine.folds.Go(func() {
-			for b.rest() {
-				s.catchUp()
-			}
-		})
-	case !aside && !done:
-		s.catchUp()
-	}
-}
-
-// catchUp folds all that was staged before the call. What comes meanwhile is
-// left to those who stage it: nobody folds for as long as others write.
-func (s *Session) catchUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.behind.take() {
-		s.apply(t)
-	}
-}
-
-// apply brings the newest state up to a staged batch. Called with s.mu held.
-func (s *Session) apply(t *eventlog.Ticket) {
-	if s.broken.Load() != nil {
-		return
-	}
-	for e := range t.Entries() {
-		if err := s.fold.Apply(&e); err != nil {
-			// The log has the batch and the state does not: a defect of this
-			// program. What is recorded stays good; nothing more is.
-			broken := fmt.Errorf("sajou: session %q: %w", s.Name(), err)
-			s.broken.Store(&broken)
-			return
-		}
-		s.logBytes += uint64(len(e.Body))
-	}
-	s.snapshot()
-}
-
-// snapshot hands the state to the background writer when one is due. It may
-// get to disk before the entries do; should they be lost then, the snapshot
-// fits no entry of the log and is ignored.
-func (s *Session) snapshot() {
-	w, head := s.engine.writer, s.fold.Head()
-	if w == nil || !s.engine.snaps.Due(s.snapped, head.Seq) || s.logBytes-s.snappedAt < s.imageBytes {
-		return
-	}
-	img := s.fold.Image()
-	s.snapped, s.snappedAt, s.imageBytes = head.Seq, s.logBytes, 0
-	for _, p := range img.Parts {
-		s.imageBytes += uint64(len(p.Data))
-	}
-	if s.imageBytes < largeImage {
-		s.imageBytes = 0
-	}
-	w.Offer(s.Name(), img, s.logBytes)
-}
-
-// largeImage is the size of a state, in bytes, from which on the next image has
-// to wait until as much has been logged: writing down the state of a large world
-// then costs no more than its log does.
-const largeImage = 256 << 10
-
 // State returns the state at the newest entry, complete at its instant, once
 // that entry is durable. It belongs to the caller.
-func (s *Session) State(ctx context.Context) (*projection.Fold, error) {
-	s.catchUp()
-	if broken := s.broken.Load(); broken != nil {
-		return nil, *broken
-	}
-	s.mu.Lock()
-	f, err := s.fold.Clone()
-	s.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.log.WaitDurable(ctx, f.Head().Seq); err != nil {
-		return nil, err
-	}
-	f.Advance(f.At())
-	return f, nil
+func (s *Session) State(ctx context.Context) (*projection.Fold, error) { return s.w.State(ctx) }
+
+// Director returns the session's director, with the judge of the engine's [Config].
+func (s *Session) Director() *directorlive.Director { return s.director }
+
+// At returns the state at a moment of the session; see [replay.Replay.At].
+func (s *Session) At(ctx context.Context, m replay.Moment) (*projection.Fold, error) {
+	return s.w.Replay().At(ctx, m)
 }
 
-// At returns the state at a moment of the session, see [Replay.AtMoment].
-func (s *Session) At(ctx context.Context, m replay.Moment) (*projection.Fold, error) {
-	return s.engine.replayOf(s.log).At(ctx, m)
+// Attach sends the session's commands to a sink; see [stagelive.Attachments.Attach].
+func (s *Session) Attach(ctx context.Context, sink choreography.CommandSink, rate int) *stagelive.Attachment {
+	return s.engine.attachments.Attach(ctx, s.w, sink, rate)
+}
+
+// Show sends the session's frames to a sink; see [stagelive.Attachments.Show].
+func (s *Session) Show(ctx context.Context, sink stagelive.FrameSink, rate int) *stagelive.Attachment {
+	return s.engine.attachments.Show(ctx, s.w, sink, rate)
 }
 
 // Entries iterates over the durable entries from a Seq on; see
-// [eventlog.Session.Entries].
+// [eventlog.SessionReader.Entries].
 func (s *Session) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
-	return s.log.Entries(ctx, from)
+	return s.w.Entries(ctx, from)
 }
 
 // Subscribe iterates over the durable entries from a Seq on and goes on with
 // those that come, without gap or repeat, until ctx ends or the engine
 // closes. The log itself is the buffer: a slow subscriber holds no memory,
-// loses nothing and delays nobody.
+// loses nothing and delays no other caller.
 func (s *Session) Subscribe(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
-	return s.log.Follow(ctx, from)
+	return s.w.Follow(ctx, from)
 }

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/agents"
 )
 
 // TestAnswers shows which records answer a request for ever, and that a core
-// without anybody to ask remembers them by itself, while it lives.
+// without an external memory remembers them itself, as long as it exists.
 func TestAnswers(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off"}`)
 	r.core.Bind("w", nil)
@@ -23,12 +24,12 @@ func TestAnswers(t *testing.T) {
 	r.issue("postponed")
 	records, _ = r.core.Cancel("a", "postponed", agents.ReasonReplaced)
 	r.keep(records)
-	_, records = r.core.Broadcast(r.now, agents.Draft{Kind: "Ping", SourceID: "b"})
+	_, records = r.core.Broadcast(r.now, agents.EffectDraft{Kind: "Ping", SourceID: "b"})
 	r.keep(records)
-	want := map[[2]string]agents.Answer{
-		{"a", "said"}:    {GlobalSeq: 1},
-		{"b", "bad"}:     {Code: agents.Invalid, Reason: "/payload/text: nothing is said"},
-		{"a", "dropped"}: {Code: agents.Cancelled, Reason: "user_requested"},
+	want := map[[2]string]agents.FinalOutcome{
+		{"a", "said"}:    {GlobalSeq: 1, Number: 1},
+		{"b", "bad"}:     {Code: agents.ErrInvalid, Problems: []agents.Problem{{Path: "/payload/text", Reason: "nothing is said"}}},
+		{"a", "dropped"}: {Code: agents.ErrCancelled, Reason: "user_requested"},
 	}
 	if diff := cmp.Diff(want, r.answers); diff != "" {
 		t.Errorf("answers (-want +got)\n%s", diff)
@@ -39,16 +40,14 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	restored, err := agents.RestoreCore(r.core.AppendState(nil), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, ok := restored.Answered("a", "said"); ok {
 		t.Error("answers are part of the state")
 	}
 	o, _ := restored.Submit(r.now, speak("a", "said", 0))
-	wantCode(t, o, agents.WorldPaused)
-	o, _ = restored.Broadcast(r.now, agents.Draft{Kind: "Ping", SourceID: "b"})
-	wantCode(t, o, agents.WorldPaused)
+	wantCode(t, o, agents.ErrWorldPaused)
+	o, _ = restored.Broadcast(r.now, agents.EffectDraft{Kind: "Ping", SourceID: "b"})
+	wantCode(t, o, agents.ErrWorldPaused)
 	if _, _, err := restored.Issue(r.now, agents.TokenRequest{AgentID: "a", ReqID: "new"}); err == nil {
 		t.Error("a core that is not bound issues a token")
 	}

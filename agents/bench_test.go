@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // spread returns a world of n entities on a square, as many to an area of one
 // size however many they are: about 12 are within 10 of each.
-func spread(b *testing.B, n int) *agents.World {
+func spread(b *testing.B, n int) *world.World {
 	b.Helper()
 	side := 1
 	for side*side < n {
@@ -22,10 +26,8 @@ func spread(b *testing.B, n int) *agents.World {
 		entities[id] = map[string]any{"type": "agent", "hp": i % 7, "name": id, "team": []string{"red", "blue"}[i%2]}
 		places[id] = []float64{float64(i%side) * 5, float64(i/side) * 5}
 	}
-	w, err := agents.ParseWorld(value(b, map[string]any{"entities": entities, "spatial_index": places}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	w, err := world.ParseWorld(value(b, map[string]any{"entities": entities, "spatial_index": places}))
+	require.NoError(b, err)
 	return w
 }
 
@@ -44,7 +46,7 @@ func BenchmarkWithin(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("scan/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
-			points := make([]agents.Point, 0, n)
+			points := make([]world.Position, 0, n)
 			for id := range w.Entities() {
 				at, _ := w.Position(id)
 				points = append(points, at)
@@ -64,25 +66,23 @@ func BenchmarkWithin(b *testing.B) {
 	}
 }
 
-// BenchmarkEffect is one effect and all that comes of it, in worlds of which
-// every entity is an observer that sees up to 10: it is applied, those concerned are
-// found, and each gets its delta. Speaking changes one entity for those near
+// BenchmarkEffect applies one effect, finds its audience and computes the delta of
+// each observer, in worlds in which every entity is an observer that sees up to 10
+// away. Speaking changes one entity for those near
 // it; moving changes what the mover sees as well.
 func BenchmarkEffect(b *testing.B) {
 	for _, n := range sizes {
 		for _, kind := range []string{"Speak", "Move"} {
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				w := spread(b, n)
-				lens, err := agents.CompileLens(value(b, map[string]any{"distance_limit": 10}), nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				audience, observers := agents.NewAudience(), map[string]*agents.Observer{}
+				lens, err := view.CompilePolicy(value(b, map[string]any{"distance_limit": 10}), nil)
+				require.NoError(b, err)
+				audience, observers := view.NewAudience(), map[string]*view.Observer{}
 				for id := range w.Entities() {
-					o := agents.NewObserver(id, lens)
-					o.Begin(w.Reader, 0)
+					o := view.NewObserver(id, lens, 0)
+					o.Begin(w.ReadOnly, 0)
 					observers[id] = o
-					audience.Add(w.Reader, id, lens)
+					audience.Add(w.ReadOnly, id, lens)
 				}
 				source := fmt.Sprintf("e%05d", n/2)
 				at, _ := w.Position(source)
@@ -94,13 +94,13 @@ func BenchmarkEffect(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					seq++
-					e := agents.Effect{UUID: "u", Kind: kind, Payload: payloads[seq%2], GlobalSeq: seq, SimTime: float64(seq), SourceID: source}
+					e := world.Effect{UUID: "u", Kind: kind, Payload: payloads[seq%2], GlobalSeq: seq, SimTime: float64(seq), SourceID: source}
 					c, err := w.Apply(e)
 					if err != nil {
 						b.Fatal(err)
 					}
-					for _, id := range audience.Follow(w.Reader, e, c) {
-						if _, ok := observers[id].Update(w.Reader, e, c); ok {
+					for _, id := range audience.Follow(w.ReadOnly, e, c) {
+						if _, ok := observers[id].Update(w.ReadOnly, e, c); ok {
 							deltas++
 						}
 					}
@@ -111,26 +111,26 @@ func BenchmarkEffect(b *testing.B) {
 	}
 }
 
-// BenchmarkWideView is a delta for an agent that sees everything, whose digest
-// is over all of it: somebody speaks, or the agent itself moves.
+// BenchmarkWideView computes a delta for an agent that sees everything, and so the
+// digest of the whole view: another agent speaks, or the agent itself moves.
 func BenchmarkWideView(b *testing.B) {
 	for _, n := range sizes {
 		for _, kind := range []string{"Speak", "Move"} {
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				w := spread(b, n)
-				o := agents.NewObserver("e00005", agents.NewLens(nil, agents.LensConfig{}))
-				o.Begin(w.Reader, 0)
+				o := view.NewObserver("e00005", view.NewCompiledPolicy(nil, view.Options{}), 0)
+				o.Begin(w.ReadOnly, 0)
 				payload := value(b, map[string]any{"text": "hello", "to": []int{1, 2}})
 				seq := uint64(0)
 				b.ReportAllocs()
 				for b.Loop() {
 					seq++
-					e := agents.Effect{Kind: kind, Payload: payload, GlobalSeq: seq, SimTime: float64(seq), SourceID: "e00005"}
+					e := world.Effect{Kind: kind, Payload: payload, GlobalSeq: seq, SimTime: float64(seq), SourceID: "e00005"}
 					c, err := w.Apply(e)
 					if err != nil {
 						b.Fatal(err)
 					}
-					if _, ok := o.Update(w.Reader, e, c); !ok {
+					if _, ok := o.Update(w.ReadOnly, e, c); !ok {
 						b.Fatal("no delta")
 					}
 				}
@@ -146,14 +146,14 @@ func crowd(b *testing.B, n int, config string) *run {
 	r.must(r.core.Configure(parse(b, `{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,"staleness_threshold":1000000000`+config+`}`)))
 	for i := range n {
 		id := fmt.Sprint("a", i)
-		r.draft(agents.Draft{Kind: "EntityCreated", Payload: parse(b, fmt.Sprintf(`{"entity_id":%q,"position":[%d,%d]}`, id, i/10*100, i%10))})
+		r.draft(agents.EffectDraft{Kind: "EntityCreated", Payload: parse(b, fmt.Sprintf(`{"entity_id":%q,"position":[%d,%d]}`, id, i/10*100, i%10))})
 		r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(b, `{"distance_limit":20}`)}))
 	}
 	return r
 }
 
 // BenchmarkCore decides and folds one intent in worlds of more and more agents,
-// of which ten are near: what it costs goes by those.
+// of which ten are near. The cost depends on those ten.
 func BenchmarkCore(b *testing.B) {
 	for _, n := range sizes {
 		for _, kind := range []string{"Speak", "Move"} {
@@ -180,8 +180,8 @@ func BenchmarkCore(b *testing.B) {
 	}
 }
 
-// BenchmarkQuantum decides a quantum of ten who move, of which one is in the
-// way of another, in larger and larger worlds: the world is not gone through.
+// BenchmarkQuantum decides a quantum of ten Moves, of which one conflicts with
+// another, in larger and larger worlds. The cost does not depend on their size.
 func BenchmarkQuantum(b *testing.B) {
 	for _, n := range []int{10, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

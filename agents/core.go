@@ -10,11 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	"github.com/sajou-dev/sajou-go/agents/internal/codec"
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/internal/strictjson"
+	"github.com/sajou-dev/sajou-go/agents/internal/timers"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Core is the agents' state of one world, and what decides about it. There are
-// two kinds of call.
+// Core is the agents' state of one world and decides about it. It has two kinds of
+// methods.
 //
 // Those that decide ([Core.Submit], [Core.Decide], [Core.DecideBatch],
 // [Core.Register], [Core.Issue] and their like) read the state, change nothing,
@@ -22,39 +29,73 @@ import (
 // the records are to be kept.
 //
 // [Core.Apply] folds a record, whether it was just decided or is read from a
-// log, and [Core.Advance] lets time pass. Nothing else changes the state. So
-// whoever folds the same records at the same times has the same state, to the byte,
-// and would decide the same from there on.
+// log, and [Core.Advance] lets time pass. No other method changes the state. So
+// cores that fold the same records at the same times have the same state, to the
+// byte, and decide the same from there on.
 //
-// A decision is about the state as it is, so its records must be applied before
-// the next decision. Core has no lock; and since a decision tries its effects on
-// the world and undoes them, nobody may read the core meanwhile.
+// A decision is based on the state as it is, so its records must be applied before
+// the next decision. Core has no lock. A decision applies its effects to the world
+// and undoes them, so not even a reader may run at the same time.
 //
-// Two things that decisions need are no part of the state: what the world is
-// called, and what has been answered, which grows for ever and which the log
-// knows already. [Core.Bind] brings them. A core that only folds needs neither.
+// Decisions need two things that are not state: the name of the world, and the final
+// outcomes, which grow for ever and which the log holds already. [Core.Bind] provides
+// them. A core that only folds needs neither.
 type Core struct {
 	options   Options
-	name      string  // of the world; see Bind
-	memory    Answers // nil: nobody decides here
-	room      int     // see Limit
-	world     *World
-	audience  *Audience
+	name      string        // of the world; see Bind
+	memory    FinalOutcomes // nil: the core only folds
+	room      int           // see Limit
+	world     *world.World
+	audience  *view.Audience
 	config    Config
 	written   signal.Value // the configuration as recorded
 	now       time.Duration
 	simTime   float64 // of the last tick
 	quanta    uint64
 	agents    map[string]*agentState
-	due, ends timers // of agents: when time alone interrupts one, when a deadline comes
+	left      map[string]uint64 // deliveries of agents that have left: their numbers go on from there
+	due, ends timers.List       // of agents: when time alone interrupts one, when a deadline comes
 }
 
-// Options are what the program brings along. They are no part of the state:
-// whoever folds the same log must bring the same.
+// Options are the program's own rules. They are not part of the state: all programs
+// that fold one log must have the same options.
 type Options struct {
-	Handlers   []Handler
-	Customs    []Custom
+	Handlers   []world.Handler
+	Customs    []view.Custom
 	Validators []Validator
+}
+
+// Validator is a rule of the program's own about intents: a pure function. It is
+// asked when an intent is decided, never on replay, where the decision is recorded.
+// One that panics has found a problem.
+type Validator struct {
+	Name string
+	// Order says when it is asked, the smaller first; of equal ones as given.
+	// All are asked, whatever the others found.
+	Order int
+	// Check returns the problems of an intent. The ReadOnly shows the world as the
+	// agent may see it: whatever is hidden from the agent is absent, so no answer can
+	// tell of it.
+	Check func(w world.ReadOnly, in Intent) []Problem
+	// Declassifies, unless "", says what the validator tells beyond what the agent
+	// may see. Check then reads the whole world, and its paths and reasons reach the
+	// agent as they are. It is asked only if nothing else refuses the intent.
+	Declassifies string
+}
+
+func (v *Validator) check(w world.ReadOnly, in Intent) (found []Problem) {
+	defer func() {
+		if r := recover(); r != nil {
+			found = []Problem{{Reason: fmt.Sprintf(textPanicked, v.Name, r)}}
+		}
+	}()
+	found = v.Check(w, in)
+	for i := range found {
+		if found[i].Reason == "" {
+			found[i].Reason = v.Name
+		}
+	}
+	return found
 }
 
 // agentState is one registered agent.
@@ -65,31 +106,29 @@ type agentState struct {
 	policy      signal.Value
 	permissions map[string]struct{}
 	settings    Settings
-	observer    *Observer
-	// latest is the newest sequence number that has reached the agent; news on
-	// the way is in arrivals, in the order of time and of numbers. What has arrived
-	// stays there until something touches the agent.
-	latest      uint64
-	arrivals    []arrival
-	news        int           // bytes of the words in arrivals
-	delivered   time.Duration // when the last delivery arrives
-	deliveries  uint64        // how many there were
-	quota       quota
-	tokens      map[string]*generation
-	interrupted time.Duration // when it was last, if ever
-	ever        bool
-	due, ends   timer
+	observer    *view.Observer
+	// latest is the newest sequence number that has reached the agent. inFlight holds
+	// the deltas that have not arrived, in the order of times and of numbers; deltas
+	// that arrive stay in it until the next call of arrive, so readers compare times.
+	latest        uint64
+	inFlight      []inFlightDelta
+	inFlightBytes int           // bytes of the words in arrivals
+	delivered     time.Duration // when the last delivery arrives
+	deliveries    uint64        // how many there were; the own number of the next
+	sent          sent          // view_seqs of the last of them
+	quota         quota
+	tokens        map[string]*generation
+	interrupted   time.Duration // when it was last, if ever
+	ever          bool
+	due, ends     timers.Timer
 }
-
-// maxNamed bounds the paths or classes of one effect, or of one token.
-const maxNamed = 256
 
 // Delivery is a delta for an agent, to be handed over at its time.
 type Delivery struct {
 	Agent  string
 	At     time.Duration
-	Number uint64 // counts the agent's deliveries; those of one time go in this order
-	Delta  Delta
+	Number uint64 // counts the agent's deliveries; those of one time go in this order; one more than the agent's own number, see [Core.Number]
+	Delta  view.Delta
 }
 
 // Cancellation says that a generation is to stop.
@@ -100,20 +139,24 @@ type Cancellation struct {
 	At     time.Duration
 }
 
-// Applied is what came of a record, or of time.
+// Applied is the result of a record, or of the passing of time.
 type Applied struct {
 	Deliveries    []Delivery
 	Cancellations []Cancellation
 	// Effect and Changes are what an effect was and wrote.
-	Effect  *Effect
-	Changes Changes
+	Effect  *world.Effect
+	Changes world.Changes
 	// Err says why the record was ignored; it wraps [ErrRecord].
 	Err error
+
+	// Footprints are, of agents that only conflicts interrupt, what the effect
+	// touches as far as the agent may know.
+	Footprints map[string]Footprint
 }
 
 // NewCore returns the core of a world in which nothing has happened.
 func NewCore(options Options) (*Core, error) {
-	w, err := NewWorld(options.Handlers...)
+	w, err := world.NewWorld(options.Handlers...)
 	if err != nil {
 		return nil, err
 	}
@@ -124,19 +167,19 @@ func NewCore(options Options) (*Core, error) {
 		return nil, err
 	}
 	return &Core{
-		options: options, world: w, audience: NewAudience(), config: config, written: emptyObject(),
-		agents: map[string]*agentState{},
+		options: options, world: w, audience: view.NewAudience(), config: config, written: jsonvalue.Empty(),
+		agents: map[string]*agentState{}, left: map[string]uint64{},
 	}, nil
 }
 
-// Bind says for whom the core decides from now on: what the world is called,
-// from which uuids are derived, and who remembers what was answered. With nil the
-// core remembers it by itself, from now on and in memory that grows with every
-// answer; a core that is restored then knows nothing of what was answered before.
+// Bind makes the core able to decide. It takes the name of the world, from which
+// uuids are derived, and the memory of final outcomes. If that is nil, the core keeps
+// the outcomes from now on in memory that grows with each of them, and a restored core
+// has none of the earlier ones.
 //
-// A core that is not bound folds, but whoever asks it for a decision about a
-// request or an effect is refused with [WorldPaused].
-func (c *Core) Bind(world string, answers Answers) {
+// A core that is not bound folds, but refuses every request and effect with
+// [ErrWorldPaused].
+func (c *Core) Bind(world string, answers FinalOutcomes) {
 	if answers == nil {
 		answers = remembered{}
 	}
@@ -144,14 +187,14 @@ func (c *Core) Bind(world string, answers Answers) {
 }
 
 // Limit says how many bytes of payload a record of an effect has room for, where
-// it is kept. What is larger is refused as malformed. 0 is [MaxPayload].
+// it is kept. What is larger is refused as malformed. 0 is [world.MaxPayload].
 func (c *Core) Limit(payload int) { c.room = payload }
 
 func (c *Core) tooLarge(in *Intent, payload signal.Value) *Rejection {
 	if c.room <= 0 || len(payload) <= c.room {
 		return nil
 	}
-	r := reject(in, InvalidIntent, "malformed")
+	r := reject(in, ErrInvalidIntent, "malformed")
 	r.Problems = []Problem{{"/payload", fmt.Sprintf("%d bytes, and there is room for %d", len(payload), c.room)}}
 	return r
 }
@@ -160,11 +203,11 @@ func (c *Core) unbound(in *Intent) *Rejection {
 	if c.memory != nil {
 		return nil
 	}
-	return reject(in, WorldPaused, "nobody decides here: the core is not bound")
+	return reject(in, ErrWorldPaused, "the core is not bound, so it decides nothing")
 }
 
 // World reads the world as it is.
-func (c *Core) World() Reader { return c.world.Reader }
+func (c *Core) World() world.ReadOnly { return c.world.ReadOnly }
 
 // Config returns the configuration in force.
 func (c *Core) Config() Config { return c.config }
@@ -173,32 +216,31 @@ func (c *Core) Config() Config { return c.config }
 func (c *Core) Now() time.Duration { return c.now }
 
 // Seq returns the world's sequence number, that of the last effect.
-func (c *Core) Seq() uint64 { return c.world.s.seq }
+func (c *Core) Seq() uint64 { return c.world.Seq() }
 
 // Agents goes over the registered agents in the order of ids.
 func (c *Core) Agents() iter.Seq[string] {
-	return slices.Values(sortedKeys(c.agents))
+	return slices.Values(jsonvalue.SortedKeys(c.agents))
 }
 
-// View returns all that an agent has been shown, news on its way included.
-func (c *Core) View(agent string) (View, bool) {
+// View returns the view of an agent, deltas in flight included.
+func (c *Core) View(agent string) (view.View, bool) {
 	a, ok := c.agents[agent]
 	if !ok {
-		return View{}, false
+		return view.View{}, false
 	}
 	return a.observer.View(), true
 }
 
-// Whole returns a delivery that replaces an agent's whole view by what it is
-// now: for a client that starts over or could not keep up. All deliveries up to its
-// Number, and none after it, are in it; it comes no earlier than the last of them.
-func (c *Core) Whole(agent string) (Delivery, bool) {
+// FullView returns a delivery that replaces an agent's whole view by what it is
+// now: for a client that starts over or could not keep up. It includes all deliveries
+// up to its Number and none after it, and arrives no earlier than the last of them.
+func (c *Core) FullView(agent string) (Delivery, bool) {
 	a, ok := c.agents[agent]
 	if !ok {
 		return Delivery{}, false
 	}
-	o := a.observer
-	return Delivery{a.id, a.delivered, a.deliveries, o.delta(wholeView(o.values()))}, true
+	return Delivery{a.id, a.delivered, a.deliveries, a.observer.FullView()}, true
 }
 
 // Settings returns the rules for an agent.
@@ -208,6 +250,40 @@ func (c *Core) Settings(agent string) (Settings, bool) {
 		return Settings{}, false
 	}
 	return a.settings, true
+}
+
+// Receives reports whether an agent receives a message, see [view.Observer.Receives].
+func (c *Core) Receives(agent string, e world.Effect) bool {
+	a, ok := c.agents[agent]
+	return ok && a.observer.Receives(c.world.ReadOnly, e)
+}
+
+// Observer returns what an agent has been shown. It must only be read.
+func (c *Core) Observer(agent string) (*view.Observer, bool) {
+	a, ok := c.agents[agent]
+	if !ok {
+		return nil, false
+	}
+	return a.observer, true
+}
+
+// Reached reports whether all deliveries of an agent have reached it by an instant,
+// so that [Core.View] is what it has been sent. It returns true if c knows
+// no such agent.
+func (c *Core) Reached(agent string, instant time.Duration) bool {
+	a, ok := c.agents[agent]
+	return !ok || a.delivered <= instant
+}
+
+// Complete returns when the last delivery of an agent reaches it: from then on
+// [Core.View] is what it has been sent. It returns false if c knows no such
+// agent.
+func (c *Core) Complete(agent string) (time.Duration, bool) {
+	a, ok := c.agents[agent]
+	if !ok {
+		return 0, false
+	}
+	return a.delivered, true
 }
 
 // LatestViewSeq returns the newest sequence number that has reached an agent.
@@ -220,54 +296,55 @@ func (c *Core) LatestViewSeq(now time.Duration, agent string) uint64 {
 }
 
 // Configure returns the record of a configuration, see [ParseConfig].
-func (c *Core) Configure(v signal.Value) ([]Record, error) {
+func (c *Core) Configure(v signal.Value) ([]signal.Record, error) {
 	if v == nil {
-		v = emptyObject()
+		v = jsonvalue.Empty()
 	}
-	if err := soundObject(v, MaxEntityDepth); err != nil {
+	if err := soundObject(v, world.MaxEntityDepth); err != nil {
 		return nil, fmt.Errorf("agents: configuration: %w", err)
 	}
 	config, err := ParseConfig(v)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range sortedKeys(c.agents) {
-		compiler := compiler{}
+	for _, id := range jsonvalue.SortedKeys(c.agents) {
+		reader := newConfigReader()
 		a := c.agents[id]
-		if compiler.of(&config, a.class, a.policy); compiler.err != nil {
-			return nil, fmt.Errorf("agents: agent %q under this configuration: %w", id, compiler.err)
+		if reader.of(&config, a.class, a.policy); reader.Err != nil {
+			return nil, fmt.Errorf("agents: agent %q under this configuration: %w", id, reader.Err)
 		}
 	}
-	return []Record{{WordConfig, v}}, nil
+	return []signal.Record{{Word: WordConfig, Value: v}}, nil
 }
 
-// Begin returns the record of the world to begin with, see [ParseWorld]. It is
+// Begin returns the record of the world to begin with, see [world.ParseWorld]. It is
 // refused once there has been an effect or an agent.
-func (c *Core) Begin(world signal.Value) ([]Record, error) {
-	if err := soundObject(world, MaxEntityDepth+8); err != nil {
+func (c *Core) Begin(v signal.Value) ([]signal.Record, error) {
+	if err := soundObject(v, world.MaxEntityDepth+8); err != nil {
 		return nil, fmt.Errorf("agents: world: %w", err)
 	}
-	if _, err := c.parseWorld(world); err != nil {
+	if _, err := c.parseWorld(v); err != nil {
 		return nil, err
 	}
-	return []Record{{WordWorld, world}}, nil
+	return []signal.Record{{Word: WordWorld, Value: v}}, nil
 }
 
-func (c *Core) parseWorld(v signal.Value) (*World, error) {
-	if len(c.agents) > 0 || c.world.s.kind != "" {
+func (c *Core) parseWorld(v signal.Value) (*world.World, error) {
+	if len(c.agents) > 0 || c.world.Begun() {
 		return nil, fmt.Errorf("agents: world: %w", errNotPristine)
 	}
-	return ParseWorld(v, c.options.Handlers...)
+	return world.ParseWorld(v, c.options.Handlers...)
 }
 
 // Registration is how an agent takes part.
 type Registration struct {
 	AgentID string
-	// Policy is what [CompileLens] reads, and what of [Settings] differs from
+	// Policy is what [view.CompilePolicy] reads, and what of [Settings] differs from
 	// the agent's class. Nil is the default policy.
 	Policy signal.Value
 	// Permissions are submit_intent and intent:KIND, the kind in lower case. Nil
-	// means those for the document's four kinds; other kinds go under intent:custom too.
+	// means those for Move, Speak, Interact and Custom; intent:custom permits every
+	// other kind too.
 	Permissions []string
 	Class       string // in the configuration; "" for none
 }
@@ -279,23 +356,23 @@ func DefaultPermissions() []string {
 
 // Register returns the record that registers an agent. One that is registered
 // gets the new policy, and a whole view by it.
-func (c *Core) Register(r Registration) ([]Record, error) {
+func (c *Core) Register(r Registration) ([]signal.Record, error) {
 	if r.Policy == nil {
-		r.Policy = emptyObject()
+		r.Policy = jsonvalue.Empty()
 	}
 	if r.Permissions == nil {
 		r.Permissions = DefaultPermissions()
 	}
-	o := object{
-		{"agent_id", textValue(r.AgentID)},
+	o := jsonvalue.Fields{
+		{"agent_id", jsonvalue.Text(r.AgentID)},
 		{"policy", r.Policy},
-		{"permissions", namesValue(r.Permissions)},
+		{"permissions", jsonvalue.Names(r.Permissions)},
 	}
 	if r.Class != "" {
-		o = append(o, member{"class", textValue(r.Class)})
+		o = append(o, jsonvalue.NamedValue{"class", jsonvalue.Text(r.Class)})
 	}
-	v := o.value()
-	if err := soundObject(v, MaxEntityDepth+8); err != nil {
+	v := o.Value()
+	if err := soundObject(v, world.MaxEntityDepth+8); err != nil {
 		return nil, fmt.Errorf("agents: registration of %q: %w", r.AgentID, err)
 	}
 	if _, known := c.agents[r.AgentID]; !known && len(c.agents) >= c.config.MaxAgents {
@@ -304,46 +381,58 @@ func (c *Core) Register(r Registration) ([]Record, error) {
 	if _, _, err := c.compileAgent(v); err != nil {
 		return nil, err
 	}
-	return []Record{{WordAgent, v}}, nil
+	return []signal.Record{{Word: WordAgent, Value: v}}, nil
 }
 
 // Leave returns the record that takes an agent out. Its entity stays, and the
 // answers that it was given stand.
-func (c *Core) Leave(agent string) ([]Record, error) {
+func (c *Core) Leave(agent string) ([]signal.Record, error) {
 	if _, ok := c.agents[agent]; !ok {
-		return nil, &Rejection{Code: UnknownAgent, Recovery: Abort, AgentID: agent}
+		return nil, &Rejection{Code: ErrUnknownAgent, Recovery: Abort, AgentID: agent}
 	}
-	return []Record{{WordLeft, object{{"agent_id", textValue(agent)}}.value()}}, nil
+	return []signal.Record{{Word: WordLeft, Value: jsonvalue.Fields{{"agent_id", jsonvalue.Text(agent)}}.Value()}}, nil
+}
+
+// CompilePolicy compiles the policy of a registration, see [Registration.Policy].
+func CompilePolicy(policy signal.Value, options Options) (*view.CompiledPolicy, error) {
+	c, err := NewCore(options)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.Register(Registration{AgentID: "policy", Policy: policy}); err != nil {
+		return nil, err
+	}
+	return view.CompilePolicy(policy, options.Customs, settingNames...)
 }
 
 // compileAgent reads the value of an agent's record.
-func (c *Core) compileAgent(v signal.Value) (*agentState, *Lens, error) {
+func (c *Core) compileAgent(v signal.Value) (*agentState, *view.CompiledPolicy, error) {
 	a := &agentState{
-		id: textOf(v, "agent_id"), class: textOf(v, "class"), value: slices.Clone(v),
+		id: jsonvalue.TextOf(v, "agent_id"), class: jsonvalue.TextOf(v, "class"), value: slices.Clone(v),
 		permissions: map[string]struct{}{}, tokens: map[string]*generation{},
 	}
-	if err := validKey(a.id, MaxID); err != nil {
+	if err := codec.CheckKey(a.id, world.MaxID); err != nil {
 		return nil, nil, fmt.Errorf("agents: agent_id: %w", err)
 	}
 	if a.policy, _ = a.value.Get("policy"); a.policy == nil {
-		a.policy = emptyObject()
+		a.policy = jsonvalue.Empty()
 	}
-	permissions := namesOf(v, "permissions")
-	if len(permissions) > maxNames {
-		return nil, nil, fmt.Errorf("agents: more than %d permissions", maxNames)
+	permissions := jsonvalue.NamesOf(v, "permissions")
+	if len(permissions) > strictjson.MaxNames {
+		return nil, nil, fmt.Errorf("agents: more than %d permissions", strictjson.MaxNames)
 	}
 	for _, p := range permissions {
 		a.permissions[p] = struct{}{}
 	}
-	lens, err := CompileLens(a.policy, c.options.Customs, settingNames...)
+	lens, err := view.CompilePolicy(a.policy, c.options.Customs, settingNames...)
 	if err != nil {
 		return nil, nil, err
 	}
-	compiler := compiler{}
-	if a.settings = compiler.of(&c.config, a.class, a.policy); compiler.err != nil {
-		return nil, nil, compiler.err
+	reader := newConfigReader()
+	if a.settings = reader.of(&c.config, a.class, a.policy); reader.Err != nil {
+		return nil, nil, reader.Err
 	}
-	a.due.agent, a.ends.agent = a.id, a.id
+	a.due.Agent, a.ends.Agent = a.id, a.id
 	return a, lens, nil
 }
 
@@ -352,15 +441,16 @@ func (a *agentState) permits(kind string) bool {
 		return false
 	}
 	_, ok := a.permissions["intent:"+strings.ToLower(kind)]
-	if !ok && kind != KindMove && kind != KindSpeak && kind != KindInteract {
+	if !ok && kind != world.KindMove && kind != world.KindSpeak && kind != world.KindInteract {
 		_, ok = a.permissions["intent:custom"]
 	}
 	return ok
 }
 
-// Apply folds one record that was kept at session time now. It is total: what
-// it cannot read, or what contradicts the state, it ignores, and says so.
-func (c *Core) Apply(now time.Duration, r Record) Applied {
+// Apply folds one record that was kept at session time now. It accepts every record:
+// one that it cannot read, or that contradicts the state, changes nothing but the time,
+// and Applied.Err says why.
+func (c *Core) Apply(now time.Duration, r signal.Record) Applied {
 	out := c.Advance(now)
 	v := r.Value
 	var err error
@@ -368,7 +458,7 @@ func (c *Core) Apply(now time.Duration, r Record) Applied {
 	case WordConfig:
 		err = c.applyConfig(v, &out)
 	case WordWorld:
-		var w *World
+		var w *world.World
 		if w, err = c.parseWorld(v); err == nil {
 			c.world = w
 		}
@@ -406,20 +496,20 @@ func (c *Core) applyConfig(v signal.Value, out *Applied) error {
 	}
 	settings := make(map[string]Settings, len(c.agents))
 	for id, a := range c.agents {
-		compiler := compiler{}
-		if settings[id] = compiler.of(&config, a.class, a.policy); compiler.err != nil {
-			return compiler.err
+		reader := newConfigReader()
+		if settings[id] = reader.of(&config, a.class, a.policy); reader.Err != nil {
+			return reader.Err
 		}
 	}
 	c.config, c.written = config, slices.Clone(v)
 	if v == nil {
-		c.written = emptyObject()
+		c.written = jsonvalue.Empty()
 	}
 	for id := range c.Agents() {
 		a := c.agents[id]
 		a.settings = settings[id]
 		maps.DeleteFunc(a.quota.last, func(kind string, _ time.Duration) bool { return a.settings.Cooldowns[kind] <= 0 })
-		c.settle(a, c.now, out) // by the new rules something may be in vain already
+		c.settle(a, c.now, out) // by the new rules a generation may be stale already
 	}
 	return nil
 }
@@ -432,62 +522,77 @@ func (c *Core) applyAgent(v signal.Value, out *Applied) error {
 	if old, ok := c.agents[a.id]; ok {
 		c.unschedule(old)
 		a.quota, a.tokens, a.interrupted, a.ever = old.quota, old.tokens, old.interrupted, old.ever
-		a.delivered, a.deliveries = old.delivered, old.deliveries
-		a.latest, a.arrivals, a.news = old.latest, old.arrivals, old.news
-	} else if len(c.agents) >= MaxAgents {
-		return fmt.Errorf("more than %d agents", MaxAgents)
+		a.delivered, a.deliveries, a.sent = old.delivered, old.deliveries, old.sent
+		a.latest, a.inFlight, a.inFlightBytes = old.latest, old.inFlight, old.inFlightBytes
+	} else if len(c.agents) >= maxAgents {
+		return fmt.Errorf("more than %d agents", maxAgents)
 	}
-	a.observer = NewObserver(a.id, lens)
+	// A new policy is not an effect, so the view keeps the view_seq of the last view
+	// that the agent was shown. A newer number would reveal that effects happened
+	// which the agent was not sent.
+	seq := c.Seq()
+	old, again := c.agents[a.id]
+	if again {
+		seq = old.observer.ViewSeq()
+	} else {
+		a.deliveries = c.left[a.id]
+		delete(c.left, a.id)
+	}
+	a.observer = view.NewObserver(a.id, lens, a.deliveries)
 	c.agents[a.id] = a
-	c.audience.Add(c.world.Reader, a.id, lens)
-	delta := a.observer.Begin(c.world.Reader, c.Seq())
-	// What was on its way by the old policy still comes before. The view itself is
-	// news, and conflicts with nothing: what it has been made of did, or did not.
+	c.audience.Add(c.world.ReadOnly, a.id, lens)
+	delta := a.observer.Begin(c.world.ReadOnly, seq)
+	// Deltas in flight by the old policy still arrive before the view. The view itself
+	// conflicts with no generation: the effects that it shows did so, or did not.
 	at := c.deliver(a, c.now, delta, out)
 	if seq := delta.ViewSeq; seq > a.seen(a.delivered) {
-		a.announce(c.now, arrival{at: at, seq: seq, own: true, visible: true})
+		a.send(c.now, inFlightDelta{at: at, seq: seq, own: true, visible: true})
 	}
 	c.settle(a, c.now, out)
 	return nil
 }
 
 func (c *Core) applyLeft(v signal.Value, out *Applied) error {
-	a, ok := c.agents[textOf(v, "agent_id")]
+	a, ok := c.agents[jsonvalue.TextOf(v, "agent_id")]
 	if !ok {
 		return ErrRecord
 	}
-	for _, id := range sortedKeys(a.tokens) {
+	for _, id := range jsonvalue.SortedKeys(a.tokens) {
 		out.Cancellations = append(out.Cancellations, Cancellation{a.id, id, ReasonLeft, c.now})
 	}
 	c.unschedule(a)
 	c.audience.Remove(a.id)
 	delete(c.agents, a.id)
+	if c.left[a.id] = a.deliveries; len(c.left) > maxAgents {
+		delete(c.left, slices.Min(slices.Collect(maps.Keys(c.left))))
+	}
 	return nil
 }
 
 func (c *Core) applyQuantum(v signal.Value) {
 	c.quanta++
 	m, _ := v.Get("sim_time")
-	if t, ok := m.Float64(); ok && textOf(v, "by") == CloseTick {
+	if t, ok := m.Float64(); ok && jsonvalue.TextOf(v, "by") == CloseTick {
 		c.simTime = max(c.simTime, t)
 	}
 }
 
 // effectRecord returns the record of an effect; in is the intent that it comes
 // from, if it does.
-func effectRecord(e Effect, in *Intent, priority int) Record {
-	o := membersOf(e.Value())
+func effectRecord(e world.Effect, in *Intent, priority int, number uint64) signal.Record {
+	o := jsonvalue.FieldsOf(e.Value())
 	if in != nil {
 		o = append(o,
-			member{"req_id", textValue(in.ReqID)},
-			member{"context_seq", integerValue(in.ContextSeq)},
-			member{"priority", signedValue(int64(priority))})
+			jsonvalue.NamedValue{"req_id", jsonvalue.Text(in.ReqID)},
+			jsonvalue.NamedValue{"context_seq", jsonvalue.Uint(in.ContextSeq)},
+			jsonvalue.NamedValue{"priority", jsonvalue.Int(int64(priority))},
+			jsonvalue.NamedValue{"number", jsonvalue.Uint(number)})
 	}
-	return Record{WordEffect, o.value()}
+	return signal.Record{Word: WordEffect, Value: o.Value()}
 }
 
 func (c *Core) applyEffect(v signal.Value, out *Applied) error {
-	e, err := ParseEffect(slices.Clone(v))
+	e, err := world.ParseEffect(slices.Clone(v))
 	if err != nil {
 		return err
 	}
@@ -496,8 +601,8 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 	}
 	var by *agentState
 	if e.ReqID != "" {
-		if by = c.agents[e.SourceID]; by == nil || validKey(e.ReqID, MaxReqID) != nil {
-			return fmt.Errorf("an intent of %q, who is nobody", e.SourceID)
+		if by = c.agents[e.SourceID]; by == nil || codec.CheckKey(e.ReqID, MaxReqID) != nil {
+			return fmt.Errorf("an intent of the unknown agent %q", e.SourceID)
 		}
 	}
 	changes, err := c.world.Apply(e)
@@ -512,49 +617,58 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 		c.drop(by, e.ReqID)
 	}
 	out.Effect, out.Changes = &e, changes
-	var said *word
-	concerned := c.audience.Follow(c.world.Reader, e, changes)
+	concerned := c.audience.Follow(c.world.ReadOnly, e, changes)
 	out.Deliveries = slices.Grow(out.Deliveries, len(concerned))
 	for _, id := range concerned {
 		a := c.agents[id]
-		delta, ok := a.observer.Update(c.world.Reader, e, changes)
+		minds := a.settings.Interrupt == InterruptConflict && e.SourceID != a.id
+		var before view.Rendered
+		if minds {
+			before = a.observer.Rendered(changes.Touched())
+		}
+		delta, ok := a.observer.Update(c.world.ReadOnly, e, changes)
 		if !ok {
 			continue
 		}
 		at := c.deliver(a, c.arrives(a, e), delta, out)
-		n := arrival{at: at, seq: delta.ViewSeq, own: e.SourceID == a.id, visible: len(delta.Patches) > 0}
-		if a.settings.Interrupt == InterruptConflict && !n.own {
-			if said == nil {
-				w := wordOf(e, changes)
-				said = &w
+		n := inFlightDelta{at: at, seq: delta.ViewSeq, own: e.SourceID == a.id, visible: len(delta.Patches) > 0}
+		if minds {
+			n.footprint = footprint(a.observer, c.world.ReadOnly, e, changes, before)
+			if out.Footprints == nil {
+				out.Footprints = map[string]Footprint{}
 			}
-			n.word = *said
+			out.Footprints[a.id] = n.footprint
 		}
-		a.announce(c.now, n)
+		a.send(c.now, n)
 		c.settle(a, c.now, out)
 	}
 	return nil
 }
 
-// arrives returns when the news of an effect would reach an agent.
-func (c *Core) arrives(a *agentState, e Effect) time.Duration {
-	if a.settings.Latency == (Latency{}) {
+// arrives returns when the delta of an effect would reach an agent.
+func (c *Core) arrives(a *agentState, e world.Effect) time.Duration {
+	if a.settings.Latency == (flow.Latency{}) {
 		return c.now
 	}
+	// The agent can observe the delay, so the delay must not depend on what the agent
+	// may not know: a source whose position is hidden counts as one without a position,
+	// and the pseudo-random part is drawn by the agent's own number of the delivery.
 	distance := 0.0
-	from, ok1 := c.world.Position(e.SourceID)
-	to, ok2 := c.world.Position(a.id)
+	sight := a.observer.VisibleWorld(c.world.ReadOnly)
+	from, ok1 := sight.Position(e.SourceID)
+	to, ok2 := sight.Position(a.id)
 	if ok1 && ok2 {
 		distance = from.Distance(to)
 	}
-	return after(c.now, a.settings.Latency.Delay(a.id, e.GlobalSeq, distance))
+	return after(c.now, a.settings.Latency.Delay(a.id, a.deliveries, distance))
 }
 
-// deliver queues a delta. It comes no earlier than the one before it: a patch
-// is against the view that the last one led to.
-func (c *Core) deliver(a *agentState, at time.Duration, delta Delta, out *Applied) time.Duration {
+// deliver adds a delivery. It arrives no earlier than the one before it, because its
+// patch applies to the view that the previous one leads to.
+func (c *Core) deliver(a *agentState, at time.Duration, delta view.Delta, out *Applied) time.Duration {
 	a.delivered = max(a.delivered, at)
 	a.deliveries++
+	a.sent.add(delta.ViewSeq)
 	out.Deliveries = append(out.Deliveries, Delivery{a.id, a.delivered, a.deliveries, delta})
 	return a.delivered
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -18,13 +19,13 @@ func ExampleCore() {
 		}
 		return v
 	}
-	var log []agents.Record
+	var log []signal.Record
 	core, err := agents.NewCore(agents.Options{})
 	if err != nil {
 		panic(err)
 	}
 	core.Bind("village", nil) // this one decides
-	keep := func(records []agents.Record, err error) {
+	keep := func(records []signal.Record, err error) {
 		if err != nil {
 			panic(err)
 		}
@@ -35,13 +36,13 @@ func ExampleCore() {
 				fmt.Println("stop", c.ReqID, c.Reason)
 			}
 			for _, d := range out.Deliveries {
-				fmt.Println("tell", d.Agent, d.Delta.ViewSeq, agents.PatchValue(d.Delta.Patches))
+				fmt.Println("tell", d.Agent, d.Delta.ViewSeq, jsondoc.PatchValue(d.Delta.Patches))
 			}
 		}
 	}
 	keep(core.Begin(value(`{"entities":{"ada":{},"bob":{}},"spatial_index":{"ada":[0,0],"bob":[2,0]}}`)))
 	keep(core.Register(agents.Registration{AgentID: "ada", Policy: value(`{"distance_limit":10,"include_spatial_index":false}`)}))
-	keep(core.Register(agents.Registration{AgentID: "bob", Policy: value(`{"policy":"self","include_spatial_index":false}`)}))
+	keep(core.Register(agents.Registration{AgentID: "bob", Policy: value(`{"distance_limit":2,"include_spatial_index":false}`)}))
 
 	_, records, err := core.Issue(time.Second, agents.TokenRequest{AgentID: "ada", ReqID: "answer-1", Current: true})
 	keep(records, err)
@@ -62,11 +63,11 @@ func ExampleCore() {
 	fmt.Println(string(replayed.AppendState(nil)) == string(core.AppendState(nil)))
 	// Output:
 	// tell ada 0 [{"op":"replace","path":"/visible_entities","value":{"ada":{},"bob":{}}},{"op":"replace","path":"/visible_relationships","value":{}}]
-	// tell bob 0 [{"op":"replace","path":"/visible_entities","value":{"bob":{}}},{"op":"replace","path":"/visible_relationships","value":{}}]
+	// tell bob 0 [{"op":"replace","path":"/visible_entities","value":{"ada":{},"bob":{}}},{"op":"replace","path":"/visible_relationships","value":{}}]
 	// accepted 1
 	// stop answer-1 stale_due_to_seq_gap_1_threshold_0
 	// tell ada 1 [{"op":"add","path":"/visible_relationships/ada","value":["bob"]},{"op":"add","path":"/visible_relationships/bob","value":["ada"]}]
-	// tell bob 1 []
+	// tell bob 1 [{"op":"add","path":"/visible_relationships/ada","value":["bob"]},{"op":"add","path":"/visible_relationships/bob","value":["ada"]}]
 	// duplicate 1
 	// true
 }

@@ -8,27 +8,28 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// FuzzRestoreCore shows that no bytes hurt, and that what is taken is written
-// again as it was.
+// FuzzRestoreCore shows that restoring never panics, and that a restored state is
+// written again with the same bytes.
 func FuzzRestoreCore(f *testing.F) {
 	r := meadow(f, coreConfigs[4])
 	r.issue("one", "/entities/b")
-	r.draft(agents.Draft{Kind: "Speak", SourceID: "b", Payload: parse(f, `{"text":"hi"}`)})
+	r.draft(agents.EffectDraft{Kind: "Speak", SourceID: "b", Payload: parse(f, `{"text":"hi"}`)})
 	r.submit(speak("a", "two", 1))
 	whole := r.core.AppendState(nil)
 	f.Add(whole)
 	for n := range whole {
-		if _, err := agents.RestoreCore(whole[:n], options); !errors.Is(err, agents.ErrState) {
+		if _, err := agents.RestoreCore(whole[:n], options); !errors.Is(err, world.ErrState) {
 			f.Errorf("%d of %d bytes: err = %v, want ErrState", n, len(whole), err)
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := agents.RestoreCore(b, options)
 		if err != nil {
-			if !errors.Is(err, agents.ErrState) && !errors.Is(err, agents.ErrStateVersion) {
+			if !errors.Is(err, world.ErrState) && !errors.Is(err, world.ErrStateVersion) {
 				t.Fatalf("err = %v", err)
 			}
 			return
@@ -43,8 +44,8 @@ func FuzzRestoreCore(f *testing.F) {
 	})
 }
 
-// FuzzApply shows that folding is total: any record at all leaves a state that
-// can be taken up again.
+// FuzzApply shows that folding is total: after any record the
+// state can be written and restored.
 func FuzzApply(f *testing.F) {
 	words := []string{
 		agents.WordConfig, agents.WordWorld, agents.WordAgent, agents.WordLeft, agents.WordEffect, agents.WordOutcome,
@@ -52,7 +53,7 @@ func FuzzApply(f *testing.F) {
 	}
 	r := meadow(f, `{}`)
 	r.issue("one")
-	r.draft(agents.Draft{Kind: "Move", SourceID: "b", Payload: parse(f, `{"to":[1,2]}`)})
+	r.draft(agents.EffectDraft{Kind: "Move", SourceID: "b", Payload: parse(f, `{"to":[1,2]}`)})
 	r.submit(speak("a", "two", 1))
 	for _, k := range r.log {
 		f.Add(uint8(slices.Index(words, k.record.Word)), []byte(k.record.Value))
@@ -64,7 +65,7 @@ func FuzzApply(f *testing.F) {
 		}
 		r := meadow(t, `{}`)
 		r.issue("one")
-		r.core.Apply(time.Second, agents.Record{Word: words[int(word)%len(words)], Value: v})
+		r.core.Apply(time.Second, signal.Record{Word: words[int(word)%len(words)], Value: v})
 		if _, err := agents.RestoreCore(r.core.AppendState(nil), options); err != nil {
 			t.Fatal(err)
 		}

@@ -19,15 +19,15 @@ import (
 // final one does not.
 func TestRetry(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off"}`)
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
-	wantCode(t, r.submit(speak("a", "r", 0)), agents.StaleContext)
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
+	wantCode(t, r.submit(speak("a", "r", 0)), agents.ErrStaleContext)
 	if o := r.submit(speak("a", "r", 1)); !o.OK() || o.Status != agents.Accepted {
 		t.Fatalf("the second try: %v", o.Err())
 	}
 	bad := speak("a", "bad", 2)
 	bad.Payload = signal.Value("\x80")
 	o := r.submit(bad)
-	wantCode(t, o, agents.Invalid)
+	wantCode(t, o, agents.ErrInvalid)
 	again := speak("a", "bad", 2)
 	if o := r.submit(again); o.Status != agents.Duplicate {
 		t.Errorf("a request that was refused for good is answered %v", o.Status)
@@ -41,23 +41,23 @@ func TestRetry(t *testing.T) {
 func TestStaleByOwnSight(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off"}`)
 	for range 3 {
-		r.draft(agents.Draft{Kind: "Ping", SourceID: "c"})
+		r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "c"})
 	}
 	if o := r.submit(speak("a", "r1", 0)); !o.OK() {
 		t.Error(o.Err())
 	}
-	wantCode(t, r.submit(speak("c", "r1", 0)), agents.StaleContext)
+	wantCode(t, r.submit(speak("c", "r1", 0)), agents.ErrStaleContext)
 }
 
-// TestQuantumIsOneInstant shows that what is asked at the same time makes
-// nobody stale, and that of two who want the same the first in order has it.
+// TestQuantumIsOneInstant shows that effects of one quantum make none of its intents
+// stale, and that the first of two conflicting intents in order is accepted.
 func TestQuantumIsOneInstant(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off","rules":{"min_separation":1}}`)
 	move := func(agent string, priority int) *agents.Intent {
 		return &agents.Intent{Kind: "Move", Payload: parse(t, `{"to":[1,1]}`), ReqID: "r", AgentID: agent, Priority: priority}
 	}
 	d := r.core.Decide(0, agents.Quantum{By: agents.CloseFlush}, []agents.Submission{{Intent: move("a", 0)}, {Intent: move("b", 5)}})
-	wantCode(t, d.Outcomes[0], agents.IntentConflict)
+	wantCode(t, d.Outcomes[0], agents.ErrIntentConflict)
 	if !d.Outcomes[1].OK() {
 		t.Error(d.Outcomes[1].Err())
 	}
@@ -75,12 +75,12 @@ func TestQuota(t *testing.T) {
 		want agents.Code
 	}{
 		{0, ""},
-		{999 * time.Millisecond, agents.CooldownActive},
+		{999 * time.Millisecond, agents.ErrCooldownActive},
 		{time.Second, ""},
-		{30 * time.Second, agents.QuotaExceeded},
-		{time.Minute - 1, agents.QuotaExceeded},
+		{30 * time.Second, agents.ErrQuotaExceeded},
+		{time.Minute - 1, agents.ErrQuotaExceeded},
 		{time.Minute, ""},
-		{61*time.Second - 1, agents.QuotaExceeded},
+		{61*time.Second - 1, agents.ErrQuotaExceeded},
 		{61 * time.Second, ""},
 	} {
 		r.advance(step.at - r.now)
@@ -103,14 +103,14 @@ func TestBatch(t *testing.T) {
 	bad.Payload = signal.Value("\x80")
 	before := r.core.AppendState(nil)
 	d := r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), bad, speak("a", "r1", 0)})
-	wantCode(t, d.Outcomes[0], agents.BatchAborted)
-	wantCode(t, d.Outcomes[1], agents.Invalid)
-	wantCode(t, d.Outcomes[2], agents.BatchAborted)
+	wantCode(t, d.Outcomes[0], agents.ErrBatchAborted)
+	wantCode(t, d.Outcomes[1], agents.ErrInvalid)
+	wantCode(t, d.Outcomes[2], agents.ErrBatchAborted)
 	r.keep(d.Records)
 	if r.effects != 0 || bytes.Equal(before, r.core.AppendState(nil)) {
 		t.Errorf("a refused batch has %d effects, and left no use of the refused one's quota", r.effects)
 	}
-	if o := r.submit(speak("b", "r2", 0)); o.Status != agents.Duplicate || !errors.Is(o.Err(), agents.Invalid) {
+	if o := r.submit(speak("b", "r2", 0)); o.Status != agents.Duplicate || !errors.Is(o.Err(), agents.ErrInvalid) {
 		t.Errorf("what was refused for good in a batch is answered %v", o)
 	}
 	d = r.core.DecideBatch(0, []agents.Intent{speak("a", "r1", 0), speak("b", "r3", 0)})
@@ -134,26 +134,6 @@ func (r *run) cancelled() string {
 	return s
 }
 
-// TestDebounce shows that an interruption that comes too soon is put off to the
-// end of the debounce, by time alone.
-func TestDebounce(t *testing.T) {
-	r := meadow(t, `{"debounce_ms":100}`)
-	r.issue("one")
-	r.advance(10 * time.Millisecond)
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
-	r.issue("two")
-	r.advance(20 * time.Millisecond)
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
-	if next, ok := r.core.Next(); !ok || next != 110*time.Millisecond {
-		t.Errorf("next is %v, want 110ms", next)
-	}
-	r.advance(time.Second)
-	want := "10ms one stale_due_to_seq_gap_1_threshold_0\n110ms two stale_due_to_seq_gap_1_threshold_0\n"
-	if diff := cmp.Diff(want, r.cancelled()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
 // TestOnlyConflict shows that what does not conflict neither interrupts a
 // generation nor makes its intent stale.
 func TestOnlyConflict(t *testing.T) {
@@ -161,9 +141,9 @@ func TestOnlyConflict(t *testing.T) {
 	r.issue("one", "/entities/b")
 	r.issue("two", "/entities/a")
 	r.issue("three")
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"}) // writes nothing
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"}) // writes nothing
 	r.advance(time.Millisecond)
-	r.draft(agents.Draft{Kind: "Speak", SourceID: "b", Payload: parse(t, `{"text":"hi"}`)})
+	r.draft(agents.EffectDraft{Kind: "Speak", SourceID: "b", Payload: parse(t, `{"text":"hi"}`)})
 	want := "1ms one stale_due_to_conflict_seq_gap_2_threshold_0\n1ms three stale_due_to_conflict_seq_gap_2_threshold_0\n"
 	if diff := cmp.Diff(want, r.cancelled()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -171,21 +151,21 @@ func TestOnlyConflict(t *testing.T) {
 	if o := r.submit(speak("a", "two", 0)); !o.OK() {
 		t.Error(o.Err())
 	}
-	wantCode(t, r.submit(speak("a", "one", 0)), agents.StaleContext)
+	wantCode(t, r.submit(speak("a", "one", 0)), agents.ErrStaleContext)
 }
 
-// TestLatency shows that what is on its way makes nobody stale, and that news
-// keeps its order.
+// TestLatency shows that a delta in flight makes no intent stale, and that deltas keep
+// their order.
 func TestLatency(t *testing.T) {
 	r := newRun(t)
 	r.must(r.core.Configure(parse(t, `{"cooldowns":"off"}`)))
 	r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"near":{},"far":{}},"spatial_index":{"a":[0,0],"near":[1,0],"far":[40,0]}}`)))
 	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"latency_model":{"model":"distance","base_ms":10,"per_unit_ms":1}}`)}))
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "far"})
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "far"})
 	if at := r.arrived["a"].At; at != 50*time.Millisecond {
 		t.Errorf("from far at %v", at)
 	}
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "near"})
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "near"})
 	if at := r.arrived["a"].At; at != 50*time.Millisecond {
 		t.Errorf("from near at %v, before what came first", at)
 	}
@@ -194,10 +174,10 @@ func TestLatency(t *testing.T) {
 		t.Error(o.Err())
 	}
 	o, _ := r.core.Submit(r.now+1, speak("a", "r", 0))
-	wantCode(t, o, agents.StaleContext)
+	wantCode(t, o, agents.ErrStaleContext)
 }
 
-// TestDeadline shows that a generation that is not over in time is answered.
+// TestDeadline shows that a generation gets its final outcome at its deadline.
 func TestDeadline(t *testing.T) {
 	r := meadow(t, `{"deadline_ms":200}`)
 	r.issue("one")
@@ -209,8 +189,8 @@ func TestDeadline(t *testing.T) {
 		t.Errorf("too early: %v", rs)
 	}
 	r.advance(1)
-	wantCode(t, r.submit(speak("a", "one", 0)), agents.Timeout)
-	if o, ok := r.core.Answered("a", "one"); !ok || !errors.Is(o.Err(), agents.Timeout) {
+	wantCode(t, r.submit(speak("a", "one", 0)), agents.ErrTimeout)
+	if o, ok := r.core.Answered("a", "one"); !ok || !errors.Is(o.Err(), agents.ErrTimeout) {
 		t.Errorf("%v %v", o, ok)
 	}
 	if rs := r.core.Expire(r.now); len(rs) > 0 {
@@ -221,7 +201,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestIntake shows turns, weights, urgency, and what happens without room.
+// TestIntake shows turns, weights, urgency and backpressure.
 func TestIntake(t *testing.T) {
 	r := newRun(t)
 	r.must(r.core.Configure(parse(t, `{"cooldowns":"off","max_queue_depth":3,"classes":{"shed":{"backpressure_policy":"shed_oldest"},"heavy":{"weight":2}}}`)))
@@ -229,7 +209,7 @@ func TestIntake(t *testing.T) {
 		r.must(r.core.Register(agents.Registration{AgentID: id, Class: class}))
 	}
 	var intake agents.Intake
-	offer := func(agent, req string, priority int) agents.Offered {
+	offer := func(agent, req string, priority int) agents.EnqueueResult {
 		in := speak(agent, req, 0)
 		in.Priority = priority
 		return intake.Offer(r.core, 0, agents.Submission{Intent: &in})
@@ -243,7 +223,7 @@ func TestIntake(t *testing.T) {
 		t.Errorf("the same request again: %+v", o)
 	}
 	o := offer("b", "b3", 0)
-	wantCode(t, o.Outcome, agents.QueueFull)
+	wantCode(t, o.Outcome, agents.ErrQueueFull)
 	if o := offer("c", "c3", 0); o.Shed == nil || o.Shed.Intent.ReqID != "c0" || o.Refusal.Recovery != agents.ShedOldest {
 		t.Errorf("shed: %+v", o)
 	}
@@ -259,70 +239,5 @@ func TestIntake(t *testing.T) {
 	}
 	if intake.Len() != 0 {
 		t.Errorf("%d left", intake.Len())
-	}
-}
-
-// TestBreakerForgets shows where a breaker differs from the document's sketch.
-func TestBreakerForgets(t *testing.T) {
-	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 2, Recovery: time.Second}}
-	for i, step := range []struct {
-		at        time.Duration
-		ok, asked bool
-		want      agents.BreakerState
-	}{
-		{0, false, true, agents.BreakerClosed},
-		{1, true, true, agents.BreakerClosed},
-		{2, false, true, agents.BreakerClosed},
-		{3, false, true, agents.BreakerIsOpen},
-		{3 + time.Second, true, false, agents.BreakerIsOpen},
-		{4 + time.Second, false, true, agents.BreakerIsOpen},
-		{5 + 2*time.Second, true, true, agents.BreakerClosed},
-	} {
-		asked := b.Allow(step.at)
-		if asked {
-			b.Done(step.at, step.ok)
-		}
-		if asked != step.asked || b.State() != step.want {
-			t.Errorf("step %d: asked %v, %s", i, asked, b.State())
-		}
-	}
-}
-
-// TestBreakerWait shows how long a breaker says that it stays open.
-func TestBreakerWait(t *testing.T) {
-	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 1}}
-	if w := b.Wait(0); w != 0 {
-		t.Errorf("closed, and stays open for %v", w)
-	}
-	b.Done(time.Second, false)
-	for at, want := range map[time.Duration]time.Duration{time.Second: 30 * time.Second, 21 * time.Second: 10 * time.Second, time.Minute: 0} {
-		if w := b.Wait(at); w != want {
-			t.Errorf("at %v: %v, want %v", at, w, want)
-		}
-	}
-	if end := time.Second + b.Wait(time.Second); b.Allow(end) || !b.Allow(end+1) {
-		t.Error("it lets a call through at another time than it says")
-	}
-}
-
-// TestBreakerAbandon shows that a call that was given up says nothing, and that
-// a probe that was makes place for another.
-func TestBreakerAbandon(t *testing.T) {
-	b := agents.Breaker{Config: agents.BreakerConfig{Failures: 1, Recovery: time.Second, Probes: 1}}
-	b.Allow(0)
-	b.Abandon()
-	if b.State() != agents.BreakerClosed || b.Failures() != 0 {
-		t.Errorf("%s, %d failures", b.State(), b.Failures())
-	}
-	b.Allow(0)
-	b.Done(0, false)
-	for range 3 {
-		if !b.Allow(2*time.Second) || b.Allow(2*time.Second) {
-			t.Fatal("not one probe at a time")
-		}
-		b.Abandon()
-		if b.State() != agents.BreakerHalfOpen || b.Failures() != 1 {
-			t.Errorf("%s, %d failures", b.State(), b.Failures())
-		}
 	}
 }

@@ -8,22 +8,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	agentview "github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // options have what panics, in a handler and in a validator.
 var options = agents.Options{
 	Customs: customs,
-	Handlers: append([]agents.Handler{{Kind: "Boom", Plan: func(w agents.Reader, e agents.Effect) ([]agents.Change, error) {
+	Handlers: append([]world.Handler{{Kind: "Boom", Plan: func(w world.ReadOnly, e world.Effect) ([]world.Change, error) {
 		if _, ok := w.Position(e.SourceID); ok {
 			panic("boom")
 		}
-		return []agents.Change{agents.PutEntity("rubble", signal.Value{0x80})}, nil
+		return []world.Change{world.PutEntity("rubble", signal.Value{0x80})}, nil
 	}}}, handlers...),
-	Validators: []agents.Validator{{Name: "nobody says bang", Check: func(_ agents.Reader, in agents.Intent) []agents.Problem {
+	Validators: []agents.Validator{{Name: "nobody says bang", Check: func(_ world.ReadOnly, in agents.Intent) []agents.Problem {
 		if text, _ := in.Payload.Get("text"); text.String() == `"bang"` {
 			panic("bang")
 		}
@@ -35,7 +39,7 @@ var options = agents.Options{
 // it says nothing but the time.
 type kept struct {
 	at     time.Duration
-	record agents.Record
+	record signal.Record
 }
 
 // run is a core with all that came out of it.
@@ -46,14 +50,15 @@ type run struct {
 	log      []kept
 	views    map[string]signal.Value // as a client has them, from deltas alone
 	arrived  map[string]agents.Delivery
+	left     map[string]bool
 	gone     []agents.Cancellation
 	effects  int
 	accepted map[[2]string]uint64
-	answers  map[[2]string]agents.Answer
+	answers  map[[2]string]agents.FinalOutcome
 }
 
 // Answered finds an answer as a log does, by what its records answer.
-func (r *run) Answered(agent, reqID string) (agents.Answer, bool) {
+func (r *run) Answered(agent, reqID string) (agents.FinalOutcome, bool) {
 	a, ok := r.answers[[2]string{agent, reqID}]
 	return a, ok
 }
@@ -66,14 +71,14 @@ func newRun(t rapid.TB) *run {
 	}
 	r := &run{
 		t: t, core: c, views: map[string]signal.Value{}, arrived: map[string]agents.Delivery{},
-		accepted: map[[2]string]uint64{}, answers: map[[2]string]agents.Answer{},
+		left: map[string]bool{}, accepted: map[[2]string]uint64{}, answers: map[[2]string]agents.FinalOutcome{},
 	}
 	c.Bind("w", r)
 	return r
 }
 
 // keep folds what was decided; a decided record is never ignored.
-func (r *run) keep(records []agents.Record) {
+func (r *run) keep(records []signal.Record) {
 	r.t.Helper()
 	for _, record := range records {
 		if v, rest, err := signal.CheckValue(record.Value); err != nil || len(rest) > 0 || v.Kind() != signal.KindObject {
@@ -84,7 +89,12 @@ func (r *run) keep(records []agents.Record) {
 			r.t.Fatalf("%s %v: %v", record.Word, record.Value, out.Err)
 		}
 		r.log = append(r.log, kept{r.now, record})
-		if agent, reqID, a, ok := record.Answer(); ok {
+		if record.Word == agents.WordLeft {
+			id, _ := record.Value.Get("agent_id")
+			name, _ := id.Text()
+			r.left[name] = true
+		}
+		if agent, reqID, a, ok := agents.FinalOutcomeOf(record); ok {
 			if first, twice := r.Answered(agent, reqID); twice {
 				r.t.Fatalf("%q of %q is answered %v, then %v", reqID, agent, first, a)
 			}
@@ -102,8 +112,9 @@ func (r *run) take(out agents.Applied) {
 	}
 	for _, d := range out.Deliveries {
 		last := r.arrived[d.Agent]
-		if d.Number == 1 { // it is new, or came again
-			last = agents.Delivery{}
+		if record := r.log[len(r.log)-1].record; record.Word == agents.WordAgent && r.left[d.Agent] {
+			last.At = 0 // it came again: its numbers go on, but what was on its way never came
+			r.left[d.Agent] = false
 		}
 		if d.At < last.At || d.Number != last.Number+1 {
 			r.t.Fatalf("delivery %d at %v after %d at %v", d.Number, d.At, last.Number, last.At)
@@ -113,21 +124,21 @@ func (r *run) take(out agents.Applied) {
 		if !ok {
 			view = parse(r.t, `{"visible_entities":{},"visible_relationships":{}}`)
 		}
-		view, err := agents.ApplyPatch(view, d.Delta.Patches)
+		view, err := jsondoc.ApplyPatch(view, d.Delta.Patches)
 		if err != nil {
 			r.t.Fatalf("delta for %q: %v", d.Agent, err)
 		}
 		r.views[d.Agent] = view
 		entities, _ := view.Get("visible_entities")
 		relations, _ := view.Get("visible_relationships")
-		if got := (agents.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest {
+		if got := (agentview.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest {
 			r.t.Fatalf("the view of %q has the digest %s, its delta says %s", d.Agent, got, d.Delta.ContextDigest)
 		}
 	}
 }
 
 // must takes the records of a decision that cannot fail.
-func (r *run) must(records []agents.Record, err error) {
+func (r *run) must(records []signal.Record, err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
@@ -188,7 +199,7 @@ func (r *run) submit(in agents.Intent) agents.Outcome {
 	return o
 }
 
-func (r *run) draft(d agents.Draft) {
+func (r *run) draft(d agents.EffectDraft) {
 	r.t.Helper()
 	o, records := r.core.Broadcast(r.now, d)
 	if o.Err() != nil {
@@ -225,28 +236,31 @@ func drawIntent(t *rapid.T, c *agents.Core) agents.Intent {
 	return in
 }
 
-// TestCore is the law of the core. Whatever is asked of it: deciding changes
-// nothing; what is decided is folded without complaint; whoever folds the same
-// records at the same times has the same bytes, however time is cut in between and
-// wherever the state is taken up again; as long as nothing is due, a decision is the
-// same whether the time was passed on or not; deltas in order give the view whose digest
-// they carry; a request makes one effect at most; and the order of arrival in a
-// quantum makes no difference.
+// TestCore is the main property of the core, over drawn requests:
+//
+//   - deciding changes nothing
+//   - the records of a decision are folded without an error
+//   - cores that fold the same records at the same times have the same bytes, however
+//     time advances in between and wherever the state is restored
+//   - while nothing is due, a decision is the same with and without Advance
+//   - deltas in order give the view whose digest they carry
+//   - a request has one effect at most
+//   - the order of arrival in a quantum makes no difference
 func TestCore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRun(t)
 		r.must(r.core.Configure(parse(t, rapid.SampledFrom(coreConfigs).Draw(t, "config"))))
 		for range rapid.IntRange(0, 12).Draw(t, "before") {
 			e := drawEffect(t, 1)
-			_, records := r.core.Broadcast(0, agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
+			_, records := r.core.Broadcast(0, agents.EffectDraft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
 			r.keep(records)
 		}
 		for _, id := range ids[:4] {
 			r.must(r.core.Register(agents.Registration{AgentID: id, Policy: parse(t, rapid.SampledFrom(lenses).Draw(t, "lens"))}))
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			before, inside := r.core.AppendState(nil), agents.Insides(r.core)
-			var records []agents.Record
+			before, inside := r.core.AppendState(nil), world.Dump(r.core.World())
+			var records []signal.Record
 			switch rapid.IntRange(0, 10).Draw(t, "step") {
 			case 0, 1:
 				in := drawIntent(t, r.core)
@@ -258,7 +272,7 @@ func TestCore(t *testing.T) {
 				}
 			case 2:
 				e := drawEffect(t, 1)
-				_, records = r.core.Broadcast(r.now, agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
+				_, records = r.core.Broadcast(r.now, agents.EffectDraft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID})
 			case 3, 4:
 				records = r.quantum(t)
 			case 5:
@@ -305,7 +319,7 @@ func TestCore(t *testing.T) {
 				r.pass(time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond)
 				before = r.core.AppendState(nil)
 			}
-			if diff := cmp.Diff(inside, agents.Insides(r.core)); diff != "" {
+			if diff := cmp.Diff(inside, world.Dump(r.core.World())); diff != "" {
 				t.Fatalf("deciding changed the world (-before +after)\n%s", diff)
 			}
 			if !bytes.Equal(before, r.core.AppendState(nil)) {
@@ -313,9 +327,7 @@ func TestCore(t *testing.T) {
 			}
 			r.keep(records)
 			restored, err := agents.RestoreCore(r.core.AppendState(nil), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if rapid.IntRange(0, 4).Draw(t, "restart") == 0 {
 				restored.Bind("w", r)
 				r.core = restored
@@ -338,13 +350,13 @@ func (r *run) judge(in agents.Intent, o agents.Outcome) {
 }
 
 // quantum decides a quantum in two orders of arrival.
-func (r *run) quantum(t *rapid.T) []agents.Record {
+func (r *run) quantum(t *rapid.T) []signal.Record {
 	var subs []agents.Submission
 	for range rapid.IntRange(1, 6).Draw(t, "asked") {
 		s := agents.Submission{Timed: rapid.Bool().Draw(t, "timed"), SimTime: float64(rapid.IntRange(0, 3).Draw(t, "sim time"))}
 		if rapid.IntRange(0, 3).Draw(t, "draft") == 0 {
 			e := drawEffect(t, 1)
-			s.Draft = &agents.Draft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID}
+			s.Draft = &agents.EffectDraft{Kind: e.Kind, Payload: e.Payload, SourceID: e.SourceID}
 		} else {
 			in := drawIntent(t, r.core)
 			s.Intent = &in
@@ -372,14 +384,12 @@ func (r *run) quantum(t *rapid.T) []agents.Record {
 	return d.Records
 }
 
-func Seconds(d time.Duration) float64 { return agents.Seconds(d) }
+func Seconds(d time.Duration) float64 { return world.Seconds(d) }
 
-// replay folds the log anew, with time cut in other ways and a restart.
+// replay folds the log again, with other steps of time and a restart.
 func (r *run) replay(t *rapid.T) {
 	c, err := agents.NewCore(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	restart := rapid.IntRange(0, len(r.log)).Draw(t, "restart at")
 	var gone []agents.Cancellation
 	for i, k := range r.log {

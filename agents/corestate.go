@@ -2,30 +2,37 @@ package agents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/sajou-dev/sajou-go/internal/statebytes"
+	"github.com/sajou-dev/sajou-go/agents/internal/codec"
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/internal/strictjson"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 )
 
 // coreVersion is the first element of a core's state. It changes with its
 // format, and with every change of rules after which old bytes would go on differently.
-const coreVersion = 5
+const coreVersion = 6
 
 // AppendState appends the whole state of c to dst: canonical bytes, equal for
 // equal histories however time was cut. They are one msgpack array:
 //
-//	[version, now, configuration, world, sim time, quanta, agents]
+//	[version, now, configuration, world, sim time, quanta, agents, left]
 //
 //	configuration  as recorded
-//	world          bytes of [World.AppendState]
-//	agents         [[value, observer, latest, delivered, deliveries, interrupted, arrivals,
-//	               uses, cooldowns, tokens]…] in the order of ids
+//	world          bytes of [world.World.AppendState]
+//	agents         [[value, observer, latest, delivered, deliveries, sent, interrupted,
+//	               arrivals, uses, cooldowns, tokens]…] in the order of ids
+//	left           [[id, deliveries]…] of agents that have left, in the order of ids
 //	value          as registered
-//	observer       bytes of [Observer.AppendState]
+//	observer       bytes of [view.Observer.AppendState]
+//	sent           [view_seq, increase…] of the last deliveries
 //	interrupted    time of the last interruption, or nil
 //	arrivals       [[at, seq, own, visible, [class…], [path…]]…]
 //	uses           [[at, intents, tokens]…]
@@ -35,7 +42,7 @@ const coreVersion = 5
 //
 // What the world is called and what was answered are not in it: see [Core.Bind].
 func (c *Core) AppendState(dst []byte) []byte {
-	dst = msgp.AppendArrayHeader(dst, 7)
+	dst = msgp.AppendArrayHeader(dst, 8)
 	dst = msgp.AppendInt(dst, coreVersion)
 	dst = msgp.AppendInt64(dst, int64(c.now))
 	dst = append(dst, c.written...)
@@ -46,27 +53,39 @@ func (c *Core) AppendState(dst []byte) []byte {
 	var observer []byte
 	for id := range c.Agents() {
 		a := c.agents[id]
-		observer = a.observer.AppendState(observer[:0], c.world.Reader)
+		observer = a.observer.AppendState(observer[:0], c.world.ReadOnly)
 		dst = a.append(dst, observer, c.now)
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(c.left)))
+	for _, id := range jsonvalue.SortedKeys(c.left) {
+		dst = msgp.AppendArrayHeader(dst, 2)
+		dst = msgp.AppendString(dst, id)
+		dst = msgp.AppendUint64(dst, c.left[id])
 	}
 	return dst
 }
 
 func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
-	dst = msgp.AppendArrayHeader(dst, 10)
+	dst = msgp.AppendArrayHeader(dst, 11)
 	dst = append(dst, a.value...)
 	dst = msgp.AppendBytes(dst, observer)
-	// What has arrived is no longer on its way, whether somebody has looked since
+	// A delta that has arrived is not in flight, whether a call has removed it since
 	// or not: the bytes are those of the time.
 	dst = msgp.AppendUint64(dst, a.seen(now))
 	dst = msgp.AppendInt64(dst, int64(a.delivered))
 	dst = msgp.AppendUint64(dst, a.deliveries)
+	dst = msgp.AppendArrayHeader(dst, uint32(len(a.sent)))
+	last := uint64(0)
+	for _, seq := range a.sent {
+		dst = msgp.AppendUint64(dst, seq-last)
+		last = seq
+	}
 	if a.ever {
 		dst = msgp.AppendInt64(dst, int64(a.interrupted))
 	} else {
 		dst = msgp.AppendNil(dst)
 	}
-	coming := a.arrivals[a.arrived(now):]
+	coming := a.inFlight[a.arrived(now):]
 	dst = msgp.AppendArrayHeader(dst, uint32(len(coming)))
 	for _, n := range coming {
 		dst = msgp.AppendArrayHeader(dst, 6)
@@ -74,10 +93,10 @@ func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 		dst = msgp.AppendUint64(dst, n.seq)
 		dst = msgp.AppendBool(dst, n.own)
 		dst = msgp.AppendBool(dst, n.visible)
-		dst = appendNames(dst, n.word.classes)
-		dst = appendNames(dst, n.word.writes)
+		dst = appendNames(dst, n.footprint.Classes)
+		dst = appendNames(dst, n.footprint.Paths)
 	}
-	// What counts no longer is no part of the state, whether it was cleared away or not.
+	// Expired uses are not part of the state, whether a call has removed them or not.
 	uses := a.quota.uses
 	for len(uses) > 0 && now-uses[0].at >= window {
 		uses = uses[1:]
@@ -90,13 +109,13 @@ func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 		dst = msgp.AppendInt64(dst, u.tokens)
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(a.quota.last)))
-	for _, kind := range sortedKeys(a.quota.last) {
+	for _, kind := range jsonvalue.SortedKeys(a.quota.last) {
 		dst = msgp.AppendArrayHeader(dst, 2)
 		dst = msgp.AppendString(dst, kind)
 		dst = msgp.AppendInt64(dst, int64(a.quota.last[kind]))
 	}
 	dst = msgp.AppendArrayHeader(dst, uint32(len(a.tokens)))
-	for _, id := range sortedKeys(a.tokens) {
+	for _, id := range jsonvalue.SortedKeys(a.tokens) {
 		t := a.tokens[id]
 		dst = msgp.AppendArrayHeader(dst, 9)
 		dst = msgp.AppendString(dst, id)
@@ -107,7 +126,7 @@ func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 		dst = msgp.AppendInt64(dst, int64(t.Issued))
 		dst = msgp.AppendInt64(dst, int64(t.Deadline))
 		dst = msgp.AppendInt64(dst, t.Budget)
-		dst = msgp.AppendBool(dst, t.clashed(now))
+		dst = msgp.AppendBool(dst, t.conflicted(now))
 	}
 	return dst
 }
@@ -122,45 +141,47 @@ func appendNames(dst []byte, names []string) []byte {
 
 // RestoreCore returns the core whose state [Core.AppendState] wrote, with the
 // same options, not bound yet. It believes nothing of b: what no core could have written is
-// refused with [ErrState], what was written under other rules with [ErrStateVersion].
+// refused with [world.ErrState], what was written under other rules with [world.ErrStateVersion].
 func RestoreCore(b []byte, options Options) (*Core, error) {
 	c, err := NewCore(options)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.restore(b); err != nil {
-		return nil, stateError(err)
+	if err := c.restore(b); errors.Is(err, world.ErrStateVersion) {
+		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", world.ErrState, err)
 	}
 	if !bytes.Equal(c.AppendState(make([]byte, 0, len(b))), b) {
-		return nil, fmt.Errorf("%w: not in canonical form", ErrState)
+		return nil, fmt.Errorf("%w: not in canonical form", world.ErrState)
 	}
 	return c, nil
 }
 
 func (c *Core) restore(b []byte) error {
-	r := stateReader{statebytes.Reader{Rest: b}}
-	r.Begin(coreVersion, 7, ErrStateVersion)
-	c.now = r.duration()
-	written := r.object()
+	r := codec.NewStateReader(b)
+	r.Begin(coreVersion, 8, world.ErrStateVersion)
+	c.now = r.Duration()
+	written := r.Object()
 	if r.Err == nil {
 		c.written = written
 		if c.config, r.Err = ParseConfig(written); r.Err != nil {
 			return r.Err
 		}
 	}
-	world := r.Bytes()
+	b = r.Bytes()
 	if r.Err != nil {
 		return r.Err
 	}
 	var err error
-	if c.world, err = RestoreWorld(world, c.options.Handlers...); err != nil {
+	if c.world, err = world.RestoreWorld(b, c.options.Handlers...); err != nil {
 		return err
 	}
-	c.simTime = r.float()
+	c.simTime = r.Finite()
 	c.quanta = r.Uint()
 	before := ""
-	for range r.array(MaxAgents) {
-		a := r.agent(c)
+	for range r.ArrayOf(maxAgents) {
+		a := c.restoreAgent(r)
 		if r.Err == nil && a.id <= before {
 			r.Fail("agents out of order")
 		}
@@ -169,19 +190,31 @@ func (c *Core) restore(b []byte) error {
 		}
 		before = a.id
 		c.agents[a.id] = a
-		c.audience.Add(c.world.Reader, a.id, a.observer.lens)
+		c.audience.Add(c.world.ReadOnly, a.id, a.observer.Policy())
 		if at, ok := a.next(); ok && at <= c.now {
 			return fmt.Errorf("something of %q that should have happened", a.id)
 		}
 		c.schedule(a)
 	}
+	before = ""
+	for range r.ArrayOf(maxAgents) {
+		r.Fields(2, "a part")
+		id, deliveries := r.Key(world.MaxID), r.Uint()
+		if _, here := c.agents[id]; r.Err == nil && (id <= before || here) {
+			r.Fail("agents that have left out of order")
+		}
+		if r.Err != nil {
+			return r.Err
+		}
+		before, c.left[id] = id, deliveries
+	}
 	return r.End()
 }
 
-// agent reads one agent, not yet among those of c.
-func (r *stateReader) agent(c *Core) *agentState {
-	r.Fields(10, "a part")
-	value := r.object()
+// restoreAgent reads one agent, not yet among those of c.
+func (c *Core) restoreAgent(r *codec.StateReader) *agentState {
+	r.Fields(11, "a part")
+	value := r.Object()
 	observer := r.Bytes()
 	if r.Err != nil {
 		return nil
@@ -191,40 +224,56 @@ func (r *stateReader) agent(c *Core) *agentState {
 		r.Fail("%w", err)
 		return nil
 	}
-	if a.observer, err = RestoreObserver(observer, c.world.Reader, lens); err != nil {
+	if a.observer, err = view.RestoreObserver(observer, c.world.ReadOnly, lens); err != nil {
 		r.Fail("%w", err)
 		return nil
 	}
 	a.latest = r.Uint()
-	a.delivered = r.duration()
+	a.delivered = r.Duration()
 	a.deliveries = r.Uint()
+	for range r.ArrayOf(MaxSent) {
+		step, last := r.Uint(), uint64(0)
+		if n := len(a.sent); n > 0 {
+			last = a.sent[n-1]
+		}
+		if r.Err == nil && (step > math.MaxInt64 || last > math.MaxInt64) {
+			r.Fail("deliveries beyond the world's end")
+		}
+		if r.Err != nil {
+			return nil
+		}
+		a.sent = append(a.sent, last+step)
+	}
+	if n := len(a.sent); r.Err == nil && (n == 0 || a.sent[n-1] != a.observer.ViewSeq() || uint64(n) > a.deliveries || a.observer.Number() != a.deliveries) {
+		r.Fail("deliveries that do not lead to the view")
+	}
 	if !r.None() {
-		a.interrupted, a.ever = r.duration(), true
+		a.interrupted, a.ever = r.Duration(), true
 	}
 	last, newest := c.now+1, a.latest
-	for range r.array(MaxArrivals) {
+	for range r.ArrayOf(maxInFlight) {
 		r.Fields(6, "a part")
-		n := arrival{at: r.duration(), seq: r.Uint(), own: r.Bool(), visible: r.Bool()}
-		n.word.classes = r.names(4 * MaxID)
-		n.word.writes = r.names(0)
-		a.news += n.word.size()
-		if r.Err == nil && (n.at < last || n.at > a.delivered || n.seq <= newest || a.news > maxNews+2*MaxArrivals ||
-			!ordered(n.word.classes) || !ordered(n.word.writes)) {
+		n := inFlightDelta{at: r.Duration(), seq: r.Uint(), own: r.Bool(), visible: r.Bool()}
+		n.footprint.Classes = r.Names(maxNamed, 4*world.MaxID)
+		n.footprint.Paths = r.Names(maxNamed, 0)
+		a.inFlightBytes += n.footprint.size()
+		if r.Err == nil && (n.at < last || n.at > a.delivered || n.seq <= newest || a.inFlightBytes > maxNews+2*maxInFlight ||
+			!ordered(n.footprint.Classes) || !ordered(n.footprint.Paths)) {
 			r.Fail("news out of order")
 		}
 		if r.Err != nil {
 			return nil
 		}
 		last, newest = n.at, n.seq
-		a.arrivals = append(a.arrivals, n)
+		a.inFlight = append(a.inFlight, n)
 	}
-	r.quota(c, a)
-	for range r.array(MaxTokens) {
+	c.restoreQuota(r, a)
+	for range r.ArrayOf(maxTokens) {
 		r.Fields(9, "a part")
 		t := &generation{Token: Token{
-			AgentID: a.id, ReqID: r.key(MaxReqID), ContextSeq: r.Uint(), ContextDigest: r.text(MaxID),
-			Reads: r.names(4 * MaxID), Classes: r.names(4 * MaxID),
-			Issued: r.duration(), Deadline: r.duration(), Budget: int64(r.duration()), Conflict: r.Bool(),
+			AgentID: a.id, ReqID: r.Key(MaxReqID), ContextSeq: r.Uint(), ContextDigest: r.Text(world.MaxID),
+			Reads: r.Names(maxNamed, 4*world.MaxID), Classes: r.Names(maxNamed, 4*world.MaxID),
+			Issued: r.Duration(), Deadline: r.Duration(), Budget: int64(r.Duration()), Conflict: r.Bool(),
 		}}
 		if r.Err == nil && t.Issued > c.now {
 			r.Fail("a token of another time")
@@ -232,22 +281,22 @@ func (r *stateReader) agent(c *Core) *agentState {
 		if r.Err != nil {
 			return nil
 		}
-		if t.clash = never; !t.Conflict {
-			t.clash = a.clash(&t.Token, 0)
+		if t.conflictAt = never; !t.Conflict {
+			t.conflictAt = a.conflictTime(&t.Token, 0)
 		}
 		a.tokens[t.ReqID] = t
 	}
-	if r.Err == nil && (a.observer.agent != a.id || newest != a.observer.seq || a.observer.seq > c.Seq() || a.interrupted > c.now) {
+	if r.Err == nil && (a.observer.Agent() != a.id || newest != a.observer.ViewSeq() || a.observer.ViewSeq() > c.Seq() || a.interrupted > c.now) {
 		r.Fail("an agent that has seen more than there is")
 	}
 	return a
 }
 
-func (r *stateReader) quota(c *Core, a *agentState) {
+func (c *Core) restoreQuota(r *codec.StateReader, a *agentState) {
 	last := time.Duration(-1)
-	for range r.array(maxUses) {
+	for range r.ArrayOf(maxUses) {
 		r.Fields(3, "a part")
-		u := use{r.duration(), int64(r.duration()), int64(r.duration())}
+		u := use{r.Duration(), int64(r.Duration()), int64(r.Duration())}
 		if r.Err == nil && (u.at <= last || u.at > c.now || u.intents > 1<<50 || u.tokens > 1<<50) {
 			r.Fail("a use of another time")
 		}
@@ -259,9 +308,9 @@ func (r *stateReader) quota(c *Core, a *agentState) {
 		a.quota.intents += u.intents
 		a.quota.tokens += u.tokens
 	}
-	for range r.array(maxNames + 8) {
+	for range r.ArrayOf(strictjson.MaxNames + 8) {
 		r.Fields(2, "a part")
-		kind, at := r.text(MaxID), r.duration()
+		kind, at := r.Text(world.MaxID), r.Duration()
 		if r.Err == nil && at > c.now {
 			r.Fail("an intent of another time")
 		}
@@ -272,21 +321,6 @@ func (r *stateReader) quota(c *Core, a *agentState) {
 	}
 }
 
-// duration reads a whole number that is not negative.
-func (r *stateReader) duration() time.Duration {
-	return time.Duration(r.Between(0, math.MaxInt64, "a length or a count,"))
-}
-
-func (r *stateReader) key(most int) string {
-	s := r.text(most)
-	if r.Err == nil {
-		if err := validKey(s, most); err != nil {
-			r.Fail("%q: %w", s, err)
-		}
-	}
-	return s
-}
-
 func ordered(names []string) bool {
 	for i := 1; i < len(names); i++ {
 		if names[i-1] >= names[i] {
@@ -294,17 +328,4 @@ func ordered(names []string) bool {
 		}
 	}
 	return true
-}
-
-// names reads strings of at most so many bytes; 0 means that only the input
-// bounds them.
-func (r *stateReader) names(size int) []string {
-	if size == 0 {
-		size = len(r.Rest)
-	}
-	var list []string
-	for range r.array(maxNamed) {
-		list = append(list, r.text(size))
-	}
-	return list
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/agents"
 )
 
@@ -39,7 +41,7 @@ func TestQuotaIsBounded(t *testing.T) {
 					r.core.Apply(r.now, record)
 				}
 				if !o.OK() {
-					wantCode(t, o, agents.QuotaExceeded)
+					wantCode(t, o, agents.ErrQuotaExceeded)
 					continue
 				}
 				accepted = append(accepted, r.now)
@@ -62,8 +64,8 @@ func TestQuotaIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryIsShared shows that what agents remember is written out only where
-// it is no longer so.
+// TestMemoryIsShared shows that the state writes out an agent's memory of an entity
+// only if it differs from the world.
 func TestMemoryIsShared(t *testing.T) {
 	r := newRun(t)
 	r.must(r.core.Configure(parse(t, `{"cooldowns":"off"}`)))
@@ -75,11 +77,11 @@ func TestMemoryIsShared(t *testing.T) {
 	r.must(r.core.Begin(parse(t, `{"entities":{"a":{}`+entities.String()+`},"spatial_index":{"a":[0,0]`+places.String()+`}}`)))
 	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"policy":"fog","of":{"policy":"distance","limit":200},"capacity":200}`)}))
 	before := len(r.core.AppendState(nil))
-	r.draft(agents.Draft{Kind: "Move", SourceID: "a", Payload: parse(t, `{"to":[5000,0]}`)})
+	r.draft(agents.EffectDraft{Kind: "Move", SourceID: "a", Payload: parse(t, `{"to":[5000,0]}`)})
 	if grown := len(r.core.AppendState(nil)) - before; grown > 100*20+200 {
 		t.Errorf("100 memories take %d bytes", grown)
 	}
-	r.draft(agents.Draft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"tree7","fields":{"story":"felled"}}`)})
+	r.draft(agents.EffectDraft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"tree7","fields":{"story":"felled"}}`)})
 	view, _ := r.core.View("a")
 	tree, _ := view.VisibleEntities.Get("tree7")
 	story, _ := tree.Get("story")
@@ -88,9 +90,7 @@ func TestMemoryIsShared(t *testing.T) {
 		t.Errorf("remembered: %v", tree)
 	}
 	c, err := agents.RestoreCore(r.core.AppendState(nil), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	again, _ := c.View("a")
 	if again.Value().String() != view.Value().String() {
 		t.Errorf("taken up again\n%v\nwas\n%v", again.Value(), view.Value())

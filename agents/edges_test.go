@@ -1,12 +1,17 @@
 package agents_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -19,22 +24,23 @@ func TestConflictAtTheBeginning(t *testing.T) {
 	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"interrupt":"only_conflict","deadline_ms":0}`)}))
 	r.issue("one", "/entities/b")
 	r.issue("two", "/entities/elsewhere")
-	r.draft(agents.Draft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
+	r.draft(agents.EffectDraft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
 	r.checkState()
 	if got, want := r.cancelled(), "0s one stale_due_to_conflict_seq_gap_1_threshold_0\n"; got != want {
 		t.Errorf("cancelled %q, want %q", got, want)
 	}
 }
 
-// TestRegisteredAnew shows that a new view takes its way like other news: until
-// it has arrived the agent goes by the old one and is not stale, and what was on its
-// way still conflicts when it comes.
-func TestRegisteredAnew(t *testing.T) {
+// TestRegisteredAgain shows that a new view is in flight like other deltas: until
+// it arrives, intents may be based on the old one and are not stale, and deltas that
+// were in flight still conflict when they arrive. The new view has the view_seq of the
+// delta before it.
+func TestRegisteredAgain(t *testing.T) {
 	r := meadow(t, `{"latency_model":1000,"cooldowns":"off","deadline_ms":0,"interrupt":"only_conflict"}`)
 	r.pass(time.Second)
 	r.issue("one", "/entities/b")
-	r.draft(agents.Draft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "c"})
+	r.draft(agents.EffectDraft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "c"})
 	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"policy":"everything"}`)}))
 	r.checkState()
 	if got := r.core.LatestViewSeq(r.now, "a"); got != 0 {
@@ -44,19 +50,19 @@ func TestRegisteredAnew(t *testing.T) {
 		t.Errorf("stale by what has not arrived: %v", o.Err())
 	}
 	r.pass(time.Second)
-	if got, want := r.cancelled(), "2s one stale_due_to_conflict_seq_gap_3_threshold_0\n"; got != want {
+	if got, want := r.cancelled(), "2s one stale_due_to_conflict_seq_gap_2_threshold_0\n"; got != want {
 		t.Errorf("cancelled %q, want %q", got, want)
 	}
 	r.checkState()
 }
 
-// TestEndOfTime shows that the last of all times is one at which the world goes on.
+// TestEndOfTime shows that the core still decides at the last session time there is.
 func TestEndOfTime(t *testing.T) {
 	r := meadow(t, `{"latency_model":1000,"debounce_ms":1000,"cooldowns":"off"}`)
 	r.pass(math.MaxInt64)
 	for range 2 {
 		r.issue("one")
-		r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+		r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
 		r.checkState()
 	}
 	if d := r.arrived["a"]; d.At != math.MaxInt64 {
@@ -67,13 +73,13 @@ func TestEndOfTime(t *testing.T) {
 	}
 	r.issue("late")
 	r.keep(r.core.Expire(r.now))
-	if a, ok := r.Answered("a", "late"); !ok || a.Code != agents.Timeout {
+	if a, ok := r.Answered("a", "late"); !ok || a.Code != agents.ErrTimeout {
 		t.Errorf("at the end a generation is answered %v", a)
 	}
 }
 
-// TestSecretsOfAnyKind shows that what an effect's channel says holds for every
-// kind of effect: bystanders are not even told that there was one.
+// TestSecretsOfAnyKind shows that the channel of an effect counts for every kind of
+// effect: an agent outside of the channel receives no delta.
 func TestSecretsOfAnyKind(t *testing.T) {
 	r := newRun(t)
 	r.must(r.core.Begin(parse(t, `{"entities":{"a":{"team":"red"},"b":{"team":"red"},"c":{"team":"blue"}}}`)))
@@ -92,13 +98,13 @@ func TestSecretsOfAnyKind(t *testing.T) {
 		{`{"channel":"long wave"}`, []string{"a", "b", "c", "d"}},
 		{`{}`, []string{"a", "b", "c", "d"}},
 	} {
-		_, records := r.core.Broadcast(r.now, agents.Draft{Kind: "Whisper", SourceID: "a", Payload: parse(t, tt.payload)})
+		_, records := r.core.Broadcast(r.now, agents.EffectDraft{Kind: "Whisper", SourceID: "a", Payload: parse(t, tt.payload)})
 		var told []string
 		for _, d := range r.core.Apply(r.now, records[0]).Deliveries {
 			told = append(told, d.Agent)
 		}
 		if !slices.Equal(told, tt.want) {
-			t.Errorf("%s is told %v, want %v", tt.payload, told, tt.want)
+			t.Errorf("%s: deltas for %v, want %v", tt.payload, told, tt.want)
 		}
 	}
 }
@@ -106,28 +112,26 @@ func TestSecretsOfAnyKind(t *testing.T) {
 // moody is a policy that panics whenever it is asked, or when it is made.
 type moody struct{ reach bool }
 
-func (moody) Sees(*agents.Eye, string) bool                   { panic("sees") }
-func (moody) Shows(*agents.Eye, string, string) bool          { panic("shows") }
-func (moody) Covers(*agents.Eye, agents.Point) bool           { panic("covers") }
-func (moody) Hears(*agents.Eye, agents.Effect) agents.Verdict { panic("hears") }
-func (m moody) Reach() agents.Reach {
+func (moody) Sees(*view.Viewpoint, string) bool                     { panic("sees") }
+func (moody) Shows(*view.Viewpoint, string, string) bool            { panic("shows") }
+func (moody) Covers(*view.Viewpoint, world.Position) bool           { panic("covers") }
+func (moody) Receives(*view.Viewpoint, world.Effect) view.Reception { panic("hears") }
+func (m moody) Dependencies() view.Dependencies {
 	if m.reach {
 		panic("reach")
 	}
-	return agents.Opaque()
+	return view.Opaque()
 }
 
 // TestPolicyPanics shows that a policy of the program's own that panics shows
 // nothing, and that one that cannot be made is refused.
 func TestPolicyPanics(t *testing.T) {
-	c, err := agents.NewCore(agents.Options{Customs: []agents.Custom{
-		{Name: "moody", Compile: func(signal.Value) (agents.Policy, error) { return moody{}, nil }},
-		{Name: "boundless", Compile: func(signal.Value) (agents.Policy, error) { return moody{reach: true}, nil }},
-		{Name: "stillborn", Compile: func(signal.Value) (agents.Policy, error) { panic("compile") }},
+	c, err := agents.NewCore(agents.Options{Customs: []view.Custom{
+		{Name: "moody", Compile: func(signal.Value) (view.Policy, error) { return moody{}, nil }},
+		{Name: "boundless", Compile: func(signal.Value) (view.Policy, error) { return moody{reach: true}, nil }},
+		{Name: "stillborn", Compile: func(signal.Value) (view.Policy, error) { panic("compile") }},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.Bind("w", nil)
 	policy := func(name string) signal.Value {
 		return parse(t, `{"policy":"custom","version":0,"name":"`+name+`"}`)
@@ -137,20 +141,18 @@ func TestPolicyPanics(t *testing.T) {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	for _, decide := range []func() ([]agents.Record, error){
-		func() ([]agents.Record, error) { return c.Begin(parse(t, `{"entities":{"a":{"hp":1},"b":{}}}`)) },
-		func() ([]agents.Record, error) {
+	for _, decide := range []func() ([]signal.Record, error){
+		func() ([]signal.Record, error) { return c.Begin(parse(t, `{"entities":{"a":{"hp":1},"b":{}}}`)) },
+		func() ([]signal.Record, error) {
 			return c.Register(agents.Registration{AgentID: "a", Policy: policy("moody")})
 		},
-		func() ([]agents.Record, error) {
-			_, records := c.Broadcast(0, agents.Draft{Kind: "Hit", SourceID: "b", Payload: parse(t, `{"position":[1,2]}`)})
+		func() ([]signal.Record, error) {
+			_, records := c.Broadcast(0, agents.EffectDraft{Kind: "Hit", SourceID: "b", Payload: parse(t, `{"position":[1,2]}`)})
 			return records, nil
 		},
 	} {
 		records, err := decide()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, r := range records {
 			if out := c.Apply(0, r); out.Err != nil {
 				t.Fatal(out.Err)
@@ -163,55 +165,93 @@ func TestPolicyPanics(t *testing.T) {
 	}
 }
 
-// TestUntimely shows that what has no time gets no place in line, where it would
-// stay for ever.
+// TestUntimely shows that a submission whose time is not finite is refused at once;
+// in the queue it would wait for ever.
 func TestUntimely(t *testing.T) {
 	r := meadow(t, `{"authority":"sim"}`)
 	var intake agents.Intake
 	in := speak("a", "r", 0)
-	for _, s := range []agents.Submission{{Intent: &in}, {Draft: &agents.Draft{Kind: "Ping", SourceID: "b"}}} {
+	for _, s := range []agents.Submission{{Intent: &in}, {Draft: &agents.EffectDraft{Kind: "Ping", SourceID: "b"}}} {
 		for _, at := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			s.Timed, s.SimTime = true, at
 			if o := intake.Offer(r.core, r.now, s); o.Ticket != 0 || intake.Len() != 0 {
 				t.Errorf("%v at %v waits", s, at)
 			} else {
-				wantCode(t, o.Outcome, agents.InvalidIntent)
+				wantCode(t, o.Outcome, agents.ErrInvalidIntent)
 			}
 		}
 	}
 }
 
-// TestLimit shows that what no record has room for is refused as malformed,
-// whatever way it comes, and that the rest of its quantum is decided.
+// TestLimit shows that a payload beyond [agents.Core.Limit] is refused as malformed,
+// of intents and of drafts, and that the rest of its quantum is decided.
 func TestLimit(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off"}`)
 	r.core.Limit(20)
 	large, small := speak("a", "large", 0), speak("a", "small", 0)
 	large.Payload = parse(t, `{"text":"more than there is room for"}`)
 	d := r.core.Decide(r.now, agents.Quantum{By: agents.CloseFlush}, []agents.Submission{
-		{Intent: &large}, {Intent: &small}, {Draft: &agents.Draft{Kind: "Ping", SourceID: "b", Payload: large.Payload}},
+		{Intent: &large}, {Intent: &small}, {Draft: &agents.EffectDraft{Kind: "Ping", SourceID: "b", Payload: large.Payload}},
 	})
-	wantCode(t, d.Outcomes[0], agents.InvalidIntent)
-	wantCode(t, d.Outcomes[2], agents.InvalidIntent)
+	wantCode(t, d.Outcomes[0], agents.ErrInvalidIntent)
+	wantCode(t, d.Outcomes[2], agents.ErrInvalidIntent)
 	if !d.Outcomes[1].OK() {
 		t.Errorf("the small one: %v", d.Outcomes[1].Err())
 	}
 	r.keep(d.Records)
 	var intake agents.Intake
-	wantCode(t, intake.Offer(r.core, r.now, agents.Submission{Intent: &large}).Outcome, agents.InvalidIntent)
+	wantCode(t, intake.Offer(r.core, r.now, agents.Submission{Intent: &large}).Outcome, agents.ErrInvalidIntent)
 }
 
-// TestWithdraw shows that a request that is given up while it waits is answered
-// for ever, once.
+// TestWithdraw shows that a request that is withdrawn while it waits gets its final
+// outcome, once.
 func TestWithdraw(t *testing.T) {
 	r := meadow(t, `{"authority":"sim","cooldowns":"off"}`)
 	r.keep(r.core.Withdraw("a", "r"))
 	o := r.submit(speak("a", "r", 0))
-	wantCode(t, o, agents.Cancelled)
+	wantCode(t, o, agents.ErrCancelled)
 	if again := r.core.Withdraw("a", "r"); again != nil || o.Status != agents.Duplicate {
 		t.Errorf("answered %v, and once more by %v", o.Status, again)
 	}
 	if records := r.core.Withdraw("nobody", "r"); records != nil {
-		t.Errorf("of nobody: %v", records)
+		t.Errorf("of an unknown agent: %v", records)
 	}
+}
+
+// TestBeginRefusesTrailingBytes shows that a world is one value: bytes behind it would
+// be recorded and read back by nothing.
+func TestBeginRefusesTrailingBytes(t *testing.T) {
+	c, err := agents.NewCore(options)
+	require.NoError(t, err)
+	v := parse(t, `{"entities":{"a":{}}}`)
+	_, err = c.Begin(append(slices.Clone(v), v...))
+	require.Error(t, err)
+	_, err = c.Begin(v)
+	require.NoError(t, err)
+}
+
+// TestTokensAreBounded shows that an agent has MaxTokens generations at most, when they
+// are issued and when their records are folded.
+func TestTokensAreBounded(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Register(agents.Registration{AgentID: "a"}))
+	request := func(i int) agents.TokenRequest {
+		return agents.TokenRequest{AgentID: "a", ReqID: fmt.Sprint(i), Current: true}
+	}
+	for i := range agents.MaxTokens {
+		_, records, err := r.core.Issue(r.now, request(i))
+		r.must(records, err)
+	}
+	_, _, err := r.core.Issue(r.now, request(agents.MaxTokens))
+	require.ErrorIs(t, err, agents.ErrQueueFull)
+
+	forged := agents.Token{AgentID: "a", ReqID: "one too many"}
+	out := r.core.Apply(r.now, signal.Record{Word: agents.WordToken, Value: forged.Value()})
+	require.ErrorIs(t, out.Err, agents.ErrRecord)
+	require.Len(t, r.core.Tokens("a"), agents.MaxTokens)
+
+	forged.ReqID = "0" // replaces one
+	out = r.core.Apply(r.now, signal.Record{Word: agents.WordToken, Value: forged.Value()})
+	require.NoError(t, out.Err)
+	require.Len(t, r.core.Tokens("a"), agents.MaxTokens)
 }

@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// Code names why something was refused or did not come about. Names and numbers
-// are the published ones of the document.
+// Code is the reason of a refusal or failure. Names and numbers are those that the
+// multi-agent design publishes in "Error Types and Recovery".
 type Code string
 
-// The codes. Those that the core itself gives come first; the others are for
-// whatever stands around it, so that all speak of one table.
+// The codes. The core returns those of the first group; the live side and the facades
+// return the others, which are here so that there is one table.
 const (
-	StaleContext    Code = "STALE_CONTEXT"   // more was shown to the agent than it considered
-	IntentConflict  Code = "INTENT_CONFLICT" // possible before, but not after what came first in its quantum
-	InvalidIntent   Code = "INVALID_INTENT"  // malformed, so that it cannot even be refused under its req_id
-	Invalid         Code = "INTENT_VALIDATION_FAILED"
-	QuotaExceeded   Code = "QUOTA_EXCEEDED"  // of intents or tokens in a minute
-	CooldownActive  Code = "COOLDOWN_ACTIVE" // too soon after the agent's last intent of this kind
-	QueueFull       Code = "QUEUE_FULL"      // backpressure
-	Timeout         Code = "TIMEOUT"         // the generation passed its deadline_ms
-	Cancelled       Code = "GENERATION_CANCELLED"
-	Forbidden       Code = "FORBIDDEN"        // the agent has no permission for it
-	UnknownAgent    Code = "INVALID_AGENT_ID" // nobody of this id is registered
-	WorldPaused     Code = "WORLD_PAUSED"
-	BatchAborted    Code = "BATCH_ABORTED" // another intent of its atomic batch was refused
-	VersionMismatch Code = "SCHEMA_VERSION_MISMATCH"
+	ErrStaleContext    Code = "STALE_CONTEXT"   // more was shown to the agent than it considered
+	ErrIntentConflict  Code = "INTENT_CONFLICT" // possible before, but not after what came first in its quantum
+	ErrInvalidIntent   Code = "INVALID_INTENT"  // malformed, so that it cannot even be refused under its req_id
+	ErrInvalid         Code = "INTENT_VALIDATION_FAILED"
+	ErrQuotaExceeded   Code = "QUOTA_EXCEEDED"  // of intents or tokens in a minute
+	ErrCooldownActive  Code = "COOLDOWN_ACTIVE" // too soon after the agent's last intent of this kind
+	ErrQueueFull       Code = "QUEUE_FULL"      // backpressure
+	ErrTimeout         Code = "TIMEOUT"         // the generation passed its deadline_ms
+	ErrCancelled       Code = "GENERATION_CANCELLED"
+	ErrForbidden       Code = "FORBIDDEN"        // the agent has no permission for it
+	ErrUnknownAgent    Code = "INVALID_AGENT_ID" // no agent of this id is registered
+	ErrWorldPaused     Code = "WORLD_PAUSED"
+	ErrBatchAborted    Code = "BATCH_ABORTED" // another intent of its atomic batch was refused
+	ErrVersionMismatch Code = "SCHEMA_VERSION_MISMATCH"
 
-	BudgetExceeded    Code = "TOKEN_BUDGET_EXCEEDED"
-	Unauthorized      Code = "UNAUTHORIZED"
-	Quarantined       Code = "AGENT_QUARANTINED"
-	BreakerOpen       Code = "CIRCUIT_BREAKER_OPEN"
-	GenerationFailed  Code = "LLM_SERVICE_ERROR"
-	GenerationTimeout Code = "LLM_TIMEOUT"
-	LogCorruption     Code = "LOG_CORRUPTION_DETECTED"
+	ErrBudgetExceeded    Code = "TOKEN_BUDGET_EXCEEDED"
+	ErrUnauthorized      Code = "UNAUTHORIZED"
+	ErrQuarantined       Code = "AGENT_QUARANTINED"
+	ErrBreakerOpen       Code = "CIRCUIT_BREAKER_OPEN"
+	ErrGenerationFailed  Code = "LLM_SERVICE_ERROR"
+	ErrGenerationTimeout Code = "LLM_TIMEOUT"
+	ErrLogCorruption     Code = "LOG_CORRUPTION_DETECTED"
 )
 
-// Recovery is what the one who was refused may do about it.
+// Recovery is what a client may do about a refusal.
 type Recovery string
 
 // The ways to recover.
@@ -58,48 +58,48 @@ type Failure struct {
 	HTTP     int
 	GRPC     string
 	Recovery Recovery
-	// Final says that the answer stands for ever: the same req_id gets it again.
+	// Final says that the answer is final: the same req_id gets it again.
 	// Anything else may be asked again under the same req_id.
 	Final bool
 }
 
 var failures = map[Code]Failure{
-	StaleContext:      {1001, 409, "FAILED_PRECONDITION", Regenerate, false},
-	IntentConflict:    {2001, 409, "FAILED_PRECONDITION", RetryWithDelay, false},
-	InvalidIntent:     {2002, 400, "INVALID_ARGUMENT", ModifyIntent, false},
-	Invalid:           {2003, 422, "FAILED_PRECONDITION", Abort, true},
-	BatchAborted:      {2005, 409, "ABORTED", RetryWithDelay, false},
-	QuotaExceeded:     {3001, 429, "RESOURCE_EXHAUSTED", DeferIntent, false},
-	QueueFull:         {3002, 503, "RESOURCE_EXHAUSTED", DeferIntent, false},
-	BudgetExceeded:    {3003, 429, "RESOURCE_EXHAUSTED", DeferIntent, false},
-	CooldownActive:    {3005, 429, "RESOURCE_EXHAUSTED", RetryWithDelay, false},
-	Timeout:           {4001, 408, "DEADLINE_EXCEEDED", Abort, true},
-	Cancelled:         {4002, 499, "CANCELLED", Regenerate, true},
-	Unauthorized:      {5001, 401, "UNAUTHENTICATED", Abort, false},
-	Forbidden:         {5002, 403, "PERMISSION_DENIED", Abort, true},
-	UnknownAgent:      {5003, 404, "NOT_FOUND", Abort, false},
-	Quarantined:       {5005, 403, "PERMISSION_DENIED", Abort, false},
-	GenerationFailed:  {6002, 502, "UNAVAILABLE", Retry, false},
-	GenerationTimeout: {6005, 504, "DEADLINE_EXCEEDED", RetryWithDelay, false},
-	BreakerOpen:       {7001, 503, "UNAVAILABLE", RetryWithDelay, false},
-	LogCorruption:     {7003, 500, "DATA_LOSS", Abort, false},
-	VersionMismatch:   {7004, 400, "INVALID_ARGUMENT", Abort, false},
-	WorldPaused:       {7005, 503, "UNAVAILABLE", RetryWithDelay, false},
+	ErrStaleContext:      {1001, 409, "FAILED_PRECONDITION", Regenerate, false},
+	ErrIntentConflict:    {2001, 409, "FAILED_PRECONDITION", RetryWithDelay, false},
+	ErrInvalidIntent:     {2002, 400, "INVALID_ARGUMENT", ModifyIntent, false},
+	ErrInvalid:           {2003, 422, "FAILED_PRECONDITION", Abort, true},
+	ErrBatchAborted:      {2005, 409, "ABORTED", RetryWithDelay, false},
+	ErrQuotaExceeded:     {3001, 429, "RESOURCE_EXHAUSTED", DeferIntent, false},
+	ErrQueueFull:         {3002, 503, "RESOURCE_EXHAUSTED", DeferIntent, false},
+	ErrBudgetExceeded:    {3003, 429, "RESOURCE_EXHAUSTED", DeferIntent, false},
+	ErrCooldownActive:    {3005, 429, "RESOURCE_EXHAUSTED", RetryWithDelay, false},
+	ErrTimeout:           {4001, 408, "DEADLINE_EXCEEDED", Abort, true},
+	ErrCancelled:         {4002, 499, "CANCELLED", Regenerate, true},
+	ErrUnauthorized:      {5001, 401, "UNAUTHENTICATED", Abort, false},
+	ErrForbidden:         {5002, 403, "PERMISSION_DENIED", Abort, true},
+	ErrUnknownAgent:      {5003, 404, "NOT_FOUND", Abort, false},
+	ErrQuarantined:       {5005, 403, "PERMISSION_DENIED", Abort, false},
+	ErrGenerationFailed:  {6002, 502, "UNAVAILABLE", Retry, false},
+	ErrGenerationTimeout: {6005, 504, "DEADLINE_EXCEEDED", RetryWithDelay, false},
+	ErrBreakerOpen:       {7001, 503, "UNAVAILABLE", RetryWithDelay, false},
+	ErrLogCorruption:     {7003, 500, "DATA_LOSS", Abort, false},
+	ErrVersionMismatch:   {7004, 400, "INVALID_ARGUMENT", Abort, false},
+	ErrWorldPaused:       {7005, 503, "UNAVAILABLE", RetryWithDelay, false},
 }
 
-// Failure returns what the table says of a code; false if it is none.
+// Failure returns the line of the table for a code, false if there is none.
 func (c Code) Failure() (Failure, bool) {
 	f, ok := failures[c]
 	return f, ok
 }
 
-// Final reports whether a refusal with this code stands for ever.
+// Final reports whether a refusal with this code is final.
 func (c Code) Final() bool { return failures[c].Final }
 
-// Error makes a code a sentinel: errors.Is(err, agents.StaleContext).
+// Error makes a code a sentinel: errors.Is(err, agents.ErrStaleContext).
 func (c Code) Error() string { return string(c) }
 
-// Problem is one thing that a validator found.
+// Problem is one finding of the validation.
 type Problem struct {
 	Path   string // JSON pointer into the intent
 	Reason string
@@ -117,6 +117,9 @@ type Rejection struct {
 	// ExpectedSeq is the least context_seq that is not stale, ActualSeq the
 	// intent's, of a stale one.
 	ExpectedSeq, ActualSeq uint64
+	// Limit is the quota that was used up, of intents or of tokens in a minute, of
+	// a refusal with [ErrQuotaExceeded].
+	Limit int64
 	// RetryAfter says when it might be accepted, if that is known.
 	RetryAfter time.Duration
 }
@@ -142,7 +145,7 @@ func reject(in *Intent, code Code, format string, args ...any) *Rejection {
 	}
 }
 
-// The document's way to try again.
+// The retries of the multi-agent design, "Error Types and Recovery".
 const (
 	MaxRetries = 3
 	retryFirst = 100 * time.Millisecond
@@ -151,7 +154,7 @@ const (
 
 // Delay returns how long to wait before the given attempt to try again,
 // counting from 0: 100 ms, doubled each time, 5 s at most. It returns false if
-// this recovery means not to, or if all attempts are used up.
+// the recovery is not a retry, or if all attempts are used up.
 func (r Recovery) Delay(attempt int) (time.Duration, bool) {
 	if r != Retry && r != RetryWithDelay && r != Regenerate || attempt < 0 || attempt >= MaxRetries {
 		return 0, false

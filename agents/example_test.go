@@ -4,6 +4,9 @@ import (
 	"fmt"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -15,7 +18,7 @@ func Example() {
 		}
 		return v
 	}
-	world, err := agents.ParseWorld(read(`{
+	world, err := world.ParseWorld(read(`{
 		"entities": {"scout": {"hp": 3}, "king": {"hp": 9}, "spy": {"hp": 1}},
 		"spatial_index": {"scout": [0, 0], "king": [3, 4], "spy": [70, 0]}
 	}`))
@@ -23,16 +26,16 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	lens, err := agents.CompileLens(read(`{"distance_limit": 5}`), nil)
+	lens, err := view.CompilePolicy(read(`{"distance_limit": 5}`), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	scout, audience := agents.NewObserver("scout", lens), agents.NewAudience()
-	audience.Add(world.Reader, "scout", lens)
-	fmt.Println(scout.Begin(world.Reader, 0).Value())
+	scout, audience := view.NewObserver("scout", lens, 0), view.NewAudience()
+	audience.Add(world.ReadOnly, "scout", lens)
+	fmt.Println(scout.Begin(world.ReadOnly, 0).Value())
 
-	for i, draft := range []agents.Draft{
+	for i, draft := range []agents.EffectDraft{
 		{Kind: "Speak", Payload: read(`{"text": "Come!"}`), SourceID: "king"},
 		{Kind: "Move", Payload: read(`{"to": [71, 0]}`), SourceID: "spy"},
 		{Kind: "Move", Payload: read(`{"to": [30, 40]}`), SourceID: "king"},
@@ -43,9 +46,9 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		for range audience.Follow(world.Reader, effect, changes) {
-			if delta, ok := scout.Update(world.Reader, effect, changes); ok {
-				fmt.Println(delta.ViewSeq, agents.PatchValue(delta.Patches))
+		for range audience.Follow(world.ReadOnly, effect, changes) {
+			if delta, ok := scout.Update(world.ReadOnly, effect, changes); ok {
+				fmt.Println(delta.ViewSeq, jsondoc.PatchValue(delta.Patches))
 			}
 		}
 	}

@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
 )
 
-// Intake is where submissions wait for their quantum to close. It holds no part
-// of the state: who waits has been promised nothing, and asks again after a
-// restart. It has no lock.
+// Intake queues submissions until their quantum closes. It is not part of the state:
+// after a restart clients submit again what had no outcome. It has no lock.
 type Intake struct {
-	lanes  map[string]*lane
+	queues map[string]*agentQueue
 	held   int
 	ticket uint64
 	cursor string // the agent that had the last turn
 }
 
-// lane is what waits of one agent.
-type lane struct {
-	levels [3][]Ticketed // the most urgent first; each in the order of arrival
+// agentQueue holds the waiting submissions of one agent.
+type agentQueue struct {
+	levels [3][]Ticketed // the most urgent first; each in the order of tickets
 	count  int
 	tally  tally
 }
@@ -29,17 +31,29 @@ type Ticketed struct {
 	Submission
 }
 
-// Offered is what an [Intake] says to a submission.
-type Offered struct {
+// EnqueueResult is the result of [Intake.Offer].
+type EnqueueResult struct {
 	// Ticket is that of the submission, or of an equal request that waits already;
 	// 0 if it does not wait.
 	Ticket uint64
 	Joined bool // an equal request waits already
 	// Outcome is the answer if it does not wait: a duplicate, or a rejection.
 	Outcome Outcome
-	// Shed is what was dropped for it, and Refusal what to tell it.
+	// Shed is the submission that was dropped for it, and Refusal its rejection.
 	Shed    *Ticketed
 	Refusal *Rejection
+}
+
+// pressureRecovery is what a client does about a refusal under backpressure.
+func pressureRecovery(p flow.Backpressure) Recovery {
+	switch p {
+	case flow.PressureShed:
+		return ShedOldest
+	case flow.PressureDrop:
+		return DropNewest
+	default:
+		return DeferIntent
+	}
 }
 
 // level returns how urgent a priority is: 0 from 20 on, 1 from 10 on, else 2.
@@ -57,16 +71,17 @@ func level(priority int) int {
 // Len returns how many submissions wait.
 func (i *Intake) Len() int { return i.held }
 
-// Offer puts a submission in line, if the core would let it in: it asks
-// idempotency, registration, permission and quota, in which what waits counts
-// already, and then for room. A final refusal is kept only when it is decided, so
-// such a submission waits as well.
-func (i *Intake) Offer(c *Core, now time.Duration, s Submission) Offered {
-	if i.lanes == nil {
-		i.lanes = map[string]*lane{}
+// Offer queues a submission that the core would admit: it checks idempotency,
+// registration, permission and quota, against which waiting submissions count, and then
+// the depth of the queue (the multi-agent design, "Ordering and Time Authority"). A final
+// refusal can only be recorded when its quantum is decided, so a submission that would
+// get one is queued too.
+func (i *Intake) Offer(c *Core, now time.Duration, s Submission) EnqueueResult {
+	if i.queues == nil {
+		i.queues = map[string]*agentQueue{}
 	}
 	if r := s.untimely(); r != nil {
-		return Offered{Outcome: Outcome{Rejection: r}} // its quantum would never come
+		return EnqueueResult{Outcome: Outcome{Rejection: r}} // no quantum would take it
 	}
 	var source string
 	var settings *Settings
@@ -78,38 +93,38 @@ func (i *Intake) Offer(c *Core, now time.Duration, s Submission) Offered {
 		if a, ok := c.agents[source]; ok {
 			settings = &a.settings
 		}
-		if l, ok := i.lanes[source]; ok {
+		if l, ok := i.queues[source]; ok {
 			if t, ok := l.find(s.Intent.ReqID); ok {
-				return Offered{Ticket: t.Ticket, Joined: true}
+				return EnqueueResult{Ticket: t.Ticket, Joined: true}
 			}
 		}
 		o, answered := c.admit(max(now, c.now), s.Intent, i.tally(source))
 		if answered && (o.Rejection == nil || o.Status == Duplicate || !o.Rejection.Code.Final()) {
-			return Offered{Outcome: o}
+			return EnqueueResult{Outcome: o}
 		}
 		p = c.priority(s.Intent)
 	case s.Draft != nil:
 		source, settings = s.Draft.SourceID, &c.config.Settings
 	default:
-		return Offered{Outcome: Outcome{Rejection: &Rejection{Code: InvalidIntent, Recovery: ModifyIntent}}}
+		return EnqueueResult{Outcome: Outcome{Rejection: &Rejection{Code: ErrInvalidIntent, Recovery: ModifyIntent}}}
 	}
-	l := i.lanes[source]
+	l := i.queues[source]
 	if l == nil {
-		l = &lane{}
+		l = &agentQueue{}
 	}
-	var offered Offered
+	var offered EnqueueResult
 	if l.count >= settings.QueueDepth {
 		in := s.Intent
 		if in == nil {
 			in = &Intent{AgentID: source}
 		}
 		full := func(in *Intent) *Rejection {
-			r := reject(in, QueueFull, "%d wait, policy %s", l.count, settings.Pressure)
-			r.Recovery = settings.Pressure.recovery()
+			r := reject(in, ErrQueueFull, "%d wait, policy %s", l.count, settings.Pressure)
+			r.Recovery = pressureRecovery(settings.Pressure)
 			return r
 		}
-		if settings.Pressure != PressureShed {
-			return Offered{Outcome: Outcome{Rejection: full(in)}}
+		if settings.Pressure != flow.PressureShed {
+			return EnqueueResult{Outcome: Outcome{Rejection: full(in)}}
 		}
 		oldest := l.oldest()
 		if in = oldest.Intent; in == nil {
@@ -118,7 +133,7 @@ func (i *Intake) Offer(c *Core, now time.Duration, s Submission) Offered {
 		offered.Shed, offered.Refusal = &oldest, full(in)
 		i.take(source, l, oldest.Ticket)
 	}
-	i.lanes[source] = l // it may have gone with its last
+	i.queues[source] = l // take deletes an empty queue
 	i.ticket++
 	offered.Ticket = i.ticket
 	l.levels[level(p)] = append(l.levels[level(p)], Ticketed{i.ticket, s})
@@ -131,15 +146,15 @@ func (i *Intake) Offer(c *Core, now time.Duration, s Submission) Offered {
 }
 
 func (i *Intake) tally(source string) *tally {
-	if l, ok := i.lanes[source]; ok {
+	if l, ok := i.queues[source]; ok {
 		return &l.tally
 	}
 	return nil
 }
 
-// Cancel takes an agent's request out of the line.
+// Cancel removes a request of an agent from its queue.
 func (i *Intake) Cancel(agent, reqID string) (Ticketed, bool) {
-	l, ok := i.lanes[agent]
+	l, ok := i.queues[agent]
 	if !ok {
 		return Ticketed{}, false
 	}
@@ -152,31 +167,31 @@ func (i *Intake) Cancel(agent, reqID string) (Ticketed, bool) {
 
 // Waiting returns how many submissions of one source wait.
 func (i *Intake) Waiting(source string) int {
-	if l, ok := i.lanes[source]; ok {
+	if l, ok := i.queues[source]; ok {
 		return l.count
 	}
 	return 0
 }
 
-// Withdraw takes one submission out of the line.
+// Withdraw removes the submission with a ticket.
 func (i *Intake) Withdraw(ticket uint64) bool {
 	held := i.held
-	for source, l := range i.lanes {
+	for source, l := range i.queues {
 		i.take(source, l, ticket)
 	}
 	return i.held < held
 }
 
-// Take takes out what comes into the next quantum: what is timed at most until,
-// and at most so many. If there is more, agents take turns, each as many as its
-// weight in a round, the most urgent of its own first; who had the last turn
-// comes last. Those who had no turn stay.
+// Take removes and returns the submissions of the next quantum: at most so many, and
+// none that is timed after until. If more wait, agents take turns in the order of their
+// ids, each with as many submissions in a round as its weight, its most urgent first.
+// The next call goes on behind the agent that had the last turn.
 func (i *Intake) Take(c *Core, most int, until float64) []Ticketed {
 	if most <= 0 {
 		most = i.held
 	}
 	var out []Ticketed
-	sources := sortedKeys(i.lanes)
+	sources := jsonvalue.SortedKeys(i.queues)
 	if at, ok := slices.BinarySearch(sources, i.cursor); ok || at > 0 {
 		if ok {
 			at++
@@ -193,7 +208,7 @@ func (i *Intake) Take(c *Core, most int, until float64) []Ticketed {
 				if len(out) >= most {
 					return false
 				}
-				l := i.lanes[source]
+				l := i.queues[source]
 				t, ok := l.next(until)
 				if !ok {
 					return true
@@ -211,7 +226,7 @@ func (i *Intake) Take(c *Core, most int, until float64) []Ticketed {
 	return out
 }
 
-func (l *lane) next(until float64) (Ticketed, bool) {
+func (l *agentQueue) next(until float64) (Ticketed, bool) {
 	for _, list := range l.levels {
 		for _, t := range list {
 			if !t.Timed || t.SimTime <= until {
@@ -222,7 +237,7 @@ func (l *lane) next(until float64) (Ticketed, bool) {
 	return Ticketed{}, false
 }
 
-func (l *lane) find(reqID string) (Ticketed, bool) {
+func (l *agentQueue) find(reqID string) (Ticketed, bool) {
 	for _, list := range l.levels {
 		for _, t := range list {
 			if t.Intent != nil && t.Intent.ReqID == reqID {
@@ -233,7 +248,7 @@ func (l *lane) find(reqID string) (Ticketed, bool) {
 	return Ticketed{}, false
 }
 
-func (l *lane) oldest() Ticketed {
+func (l *agentQueue) oldest() Ticketed {
 	var oldest Ticketed
 	for _, list := range l.levels {
 		if len(list) > 0 && (oldest.Ticket == 0 || list[0].Ticket < oldest.Ticket) {
@@ -243,8 +258,8 @@ func (l *lane) oldest() Ticketed {
 	return oldest
 }
 
-// take takes one out of its lane.
-func (i *Intake) take(source string, l *lane, ticket uint64) {
+// take removes one submission from its queue.
+func (i *Intake) take(source string, l *agentQueue, ticket uint64) {
 	for n, list := range l.levels {
 		at := slices.IndexFunc(list, func(t Ticketed) bool { return t.Ticket == ticket })
 		if at < 0 {
@@ -259,7 +274,7 @@ func (i *Intake) take(source string, l *lane, ticket uint64) {
 		i.held--
 	}
 	if l.count == 0 {
-		delete(i.lanes, source)
+		delete(i.queues, source)
 	}
 }
 

@@ -8,12 +8,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sajou-dev/sajou-go/agents/internal/codec"
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // KindCustom is the kind of an intent that means whatever the program says.
-// The other kinds of intent are [KindSpeak], [KindMove] and [KindInteract], each
-// kind with a [Handler], and those that the configuration names.
+// The other kinds of intent are [world.KindSpeak], [world.KindMove] and [world.KindInteract], each
+// kind with a [world.Handler], and those that the configuration names.
 const KindCustom = "Custom"
 
 // Bounds of an intent.
@@ -29,14 +33,15 @@ type Intent struct {
 	ContextSeq uint64 // the view_seq of what it considered
 	ReqID      string // unique for the agent; the same one means the same intent
 	AgentID    string
-	// Priority orders what is asked in one quantum, the greater first.
+	// Priority orders the intents of one quantum, the greater first.
 	// Unprioritized means the agent's default.
 	Priority      int
 	Unprioritized bool
 	SchemaVersion string
 }
 
-// ParseIntent reads an intent in the document's form. Other members are ignored.
+// ParseIntent reads an intent in the form of the multi-agent design, "Core Data Types".
+// Other members are ignored.
 func ParseIntent(v signal.Value) (Intent, error) {
 	in := Intent{Unprioritized: true}
 	if v.Kind() != signal.KindObject {
@@ -84,23 +89,23 @@ func ParseIntent(v signal.Value) (Intent, error) {
 	return in, nil
 }
 
-// Value returns the intent as JSON.
-func (in Intent) Value() signal.Value {
+// value returns the intent as JSON.
+func (in Intent) value() signal.Value {
 	payload := in.Payload
 	if payload == nil {
-		payload = emptyObject()
+		payload = jsonvalue.Empty()
 	}
-	o := object{
-		{"kind", textValue(in.Kind)},
+	o := jsonvalue.Fields{
+		{"kind", jsonvalue.Text(in.Kind)},
 		{"payload", payload},
-		{"context_seq", integerValue(in.ContextSeq)},
-		{"req_id", textValue(in.ReqID)},
-		{"agent_id", textValue(in.AgentID)},
+		{"context_seq", jsonvalue.Uint(in.ContextSeq)},
+		{"req_id", jsonvalue.Text(in.ReqID)},
+		{"agent_id", jsonvalue.Text(in.AgentID)},
 	}
 	if !in.Unprioritized {
-		o = append(o, member{"priority", signal.Int(int64(in.Priority)).Append(nil)})
+		o = append(o, jsonvalue.NamedValue{"priority", signal.Int(int64(in.Priority)).Append(nil)})
 	}
-	return append(o, member{"schema_version", textValue(in.SchemaVersion)}).value()
+	return append(o, jsonvalue.NamedValue{"schema_version", jsonvalue.Text(in.SchemaVersion)}).Value()
 }
 
 // UUID returns the uuid of the effect that an intent becomes: derived, so that
@@ -119,7 +124,7 @@ func deriveUUID(parts ...string) string {
 
 // content is a digest of everything in v, for the order of what is alike.
 func content(v signal.Value) string {
-	sum := sha256.Sum256(AppendCanonical(nil, v))
+	sum := sha256.Sum256(jsondoc.AppendCanonical(nil, v))
 	return string(sum[:])
 }
 
@@ -130,31 +135,31 @@ func (in *Intent) structure() *Rejection {
 	wrong := func(path, format string, args ...any) {
 		r.Problems = append(r.Problems, Problem{path, fmt.Sprintf(format, args...)})
 	}
-	if err := validKey(in.ReqID, MaxReqID); err != nil {
+	if err := codec.CheckKey(in.ReqID, MaxReqID); err != nil {
 		wrong("/req_id", "%v", err)
 	}
-	if err := validKey(in.AgentID, MaxID); err != nil {
+	if err := codec.CheckKey(in.AgentID, world.MaxID); err != nil {
 		wrong("/agent_id", "%v", err)
 	}
-	if err := validKey(in.Kind, MaxID); err != nil {
+	if err := codec.CheckKey(in.Kind, world.MaxID); err != nil {
 		wrong("/kind", "%v", err)
 	}
 	if err := soundPayload(in.Payload); err != nil {
 		wrong("/payload", "%v", err)
 	}
-	if len(in.SchemaVersion) > MaxID || !utf8.ValidString(in.SchemaVersion) {
-		wrong("/schema_version", "want at most %d bytes of UTF-8", MaxID)
+	if len(in.SchemaVersion) > world.MaxID || !utf8.ValidString(in.SchemaVersion) {
+		wrong("/schema_version", "want at most %d bytes of UTF-8", world.MaxID)
 	}
 	if in.Priority < -MaxPriority || in.Priority > MaxPriority {
 		wrong("/priority", "%d, want -%d to %d", in.Priority, MaxPriority, MaxPriority)
 	}
 	if len(r.Problems) > 0 {
-		rejection := reject(in, InvalidIntent, "malformed")
+		rejection := reject(in, ErrInvalidIntent, "malformed")
 		rejection.Problems = r.Problems
 		return rejection
 	}
 	if !compatible(in.SchemaVersion) {
-		return reject(in, VersionMismatch, "schema_version %q, this program speaks %s", in.SchemaVersion, SchemaVersion)
+		return reject(in, ErrVersionMismatch, "schema_version %q, this program speaks %s", in.SchemaVersion, world.SchemaVersion)
 	}
 	return nil
 }
@@ -165,10 +170,10 @@ func soundPayload(v signal.Value) error {
 	if v == nil {
 		return nil
 	}
-	if len(v) > MaxPayload {
-		return fmt.Errorf("more than %d bytes", MaxPayload)
+	if len(v) > world.MaxPayload {
+		return fmt.Errorf("more than %d bytes", world.MaxPayload)
 	}
-	return soundObject(v, MaxEntityDepth)
+	return soundObject(v, world.MaxEntityDepth)
 }
 
 func soundObject(v signal.Value, depth int) error {
@@ -179,19 +184,8 @@ func soundObject(v signal.Value, depth int) error {
 		return errors.New("more than one value")
 	case v.Kind() != signal.KindObject:
 		return fmt.Errorf("%v, want an object", v.Kind())
-	case height(v) > depth:
+	case jsonvalue.Height(v) > depth:
 		return fmt.Errorf("deeper than %d levels", depth)
-	}
-	return nil
-}
-
-// validKey refuses what cannot be part of a key: NUL separates the parts.
-func validKey(s string, most int) error {
-	if s == "" || len(s) > most {
-		return fmt.Errorf("want 1 to %d bytes", most)
-	}
-	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-		return errors.New("want UTF-8 without NUL")
 	}
 	return nil
 }
@@ -203,7 +197,7 @@ func compatible(version string) bool {
 		return true
 	}
 	major, _, _ := strings.Cut(version, ".")
-	ours, _, _ := strings.Cut(SchemaVersion, ".")
+	ours, _, _ := strings.Cut(world.SchemaVersion, ".")
 	return major == ours
 }
 

@@ -6,19 +6,18 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/internal/timers"
 )
 
-// behind reports whether a context is staler than the agent's threshold allows.
-func behind(latest, context, threshold uint64) bool {
-	return latest > context && latest-context > threshold
-}
-
-// generation is a token that goes on.
+// generation is a running generation. The rules of its interruption are those of the
+// multi-agent design, "Latency and Cancellation".
 type generation struct {
 	Token
-	// clash is when the first news arrives that is on its way and conflicts with
-	// it; never if none is, or if Conflict says so already.
-	clash time.Duration
+	// conflictAt is when the first delta in flight that conflicts with it arrives; never
+	// if there is none, or if Conflict is set already.
+	conflictAt time.Duration
 }
 
 // never is a time that does not come. Session time begins at 0, so that 0 is a
@@ -33,30 +32,30 @@ func after(at, d time.Duration) time.Duration {
 	return at + d
 }
 
-// clashed reports whether something that conflicts has reached the agent by now.
-func (g *generation) clashed(now time.Duration) bool {
-	return g.Conflict || g.clash != never && g.clash <= now
+// conflicted reports whether a conflicting delta has reached the agent by now.
+func (g *generation) conflicted(now time.Duration) bool {
+	return g.Conflict || g.conflictAt != never && g.conflictAt <= now
 }
 
-// fires returns when a generation is interrupted, if nothing happens but what
-// is on its way: as soon as it is in vain, but not before the debounce after the
-// last interruption is over. Such a one is put off, not forgotten.
+// fires returns when a generation is interrupted if no further effect happens: as soon
+// as it is stale, but not before the debounce since the agent's last interruption is
+// over. The debounce delays an interruption and never drops it.
 func (a *agentState) fires(g *generation) (time.Duration, bool) {
 	var at time.Duration // at once
-	if !behind(a.latest, g.ContextSeq, a.settings.Staleness) {
-		i := sort.Search(len(a.arrivals), func(i int) bool {
-			return behind(a.arrivals[i].seq, g.ContextSeq, a.settings.Staleness)
+	if !a.sent.behind(a.latest, g.ContextSeq, a.settings.Staleness) {
+		i := sort.Search(len(a.inFlight), func(i int) bool {
+			return a.sent.behind(a.inFlight[i].seq, g.ContextSeq, a.settings.Staleness)
 		})
-		if i == len(a.arrivals) {
+		if i == len(a.inFlight) {
 			return 0, false
 		}
-		at = a.arrivals[i].at
+		at = a.inFlight[i].at
 	}
 	if a.settings.Interrupt != InterruptAlways && !g.Conflict {
-		if g.clash == never {
+		if g.conflictAt == never {
 			return 0, false
 		}
-		at = max(at, g.clash)
+		at = max(at, g.conflictAt)
 	}
 	if a.ever {
 		at = max(at, after(a.interrupted, a.settings.Debounce))
@@ -74,19 +73,21 @@ func (a *agentState) next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// settle lets happen to an agent what is due up to now, each thing at its time.
+// settle interrupts the generations of an agent that are due up to now, each at its
+// time, and sets the agent's timers.
 func (c *Core) settle(a *agentState, now time.Duration, out *Applied) {
 	for {
 		at, ok := a.next()
-		// What was due before the state's time is due because of what happens now.
+		// An interruption that is due before the state's time is caused by the record
+		// that is being applied, so it happens now.
 		at = max(at, c.now)
 		if !ok || at > now {
 			break
 		}
 		a.arrive(at)
-		for _, id := range sortedKeys(a.tokens) {
+		for _, id := range jsonvalue.SortedKeys(a.tokens) {
 			g := a.tokens[id]
-			if !behind(a.latest, g.ContextSeq, a.settings.Staleness) || a.settings.Interrupt != InterruptAlways && !g.Conflict {
+			if !a.sent.behind(a.latest, g.ContextSeq, a.settings.Staleness) || a.settings.Interrupt != InterruptAlways && !g.Conflict {
 				continue
 			}
 			out.Cancellations = append(out.Cancellations, Cancellation{a.id, id, a.reason(g), at})
@@ -98,58 +99,67 @@ func (c *Core) settle(a *agentState, now time.Duration, out *Applied) {
 }
 
 func (a *agentState) reason(g *generation) string {
-	s := fmt.Sprintf("%s_seq_gap_%d_threshold_%d", ReasonStale, a.latest-g.ContextSeq, a.settings.Staleness)
+	s := fmt.Sprintf(textStale, ReasonStale, a.sent.gap(a.latest, g.ContextSeq), a.settings.Staleness)
 	if a.settings.Interrupt == InterruptConflict {
-		s = ReasonStale + "_conflict" + strings.TrimPrefix(s, ReasonStale)
+		s = ReasonStale + textConflict + strings.TrimPrefix(s, ReasonStale)
 	}
 	return s
 }
 
-// Advance lets time pass, up to and including now. How it is cut makes no
-// difference: what is due happens at its own time.
+// Advance lets time pass, up to and including now. Two steps have the effect of one:
+// every interruption happens at its own time.
 func (c *Core) Advance(now time.Duration) Applied {
 	var out Applied
-	for t := c.due.next(); t != nil && t.at <= now; t = c.due.next() {
-		// One thing at a time, so that all agents' are told in the order of time.
-		c.settle(c.agents[t.agent], t.at, &out)
+	for t := c.due.Next(); t != nil && t.At <= now; t = c.due.Next() {
+		// One timer at a time, so that the cancellations of all agents are in the order
+		// of time.
+		c.settle(c.agents[t.Agent], t.At, &out)
 	}
 	c.now = max(c.now, now)
 	return out
 }
 
-// Due reports whether time alone cancels something up to now. Only then need a
-// log have an entry so that whoever folds it goes on to that time.
+// Due reports whether time alone cancels a generation up to now. Only then must the log
+// have an entry with that time, so that a replay cancels the generation too.
 func (c *Core) Due(now time.Duration) bool {
-	t := c.due.next()
-	return t != nil && t.at <= now
+	t := c.due.Next()
+	return t != nil && t.At <= now
 }
 
-// Next returns when time alone cancels something next, or a deadline comes: see
-// [Core.Due] and [Core.Expire]. News that only arrives is no reason to come back.
+// Next returns the next time at which time alone cancels a generation or a deadline
+// comes, see [Core.Due] and [Core.Expire]. The arrival of a delta alone is not a reason.
 func (c *Core) Next() (at time.Duration, ok bool) {
-	for _, t := range []*timer{c.due.next(), c.ends.next()} {
-		if t != nil && (!ok || t.at < at) {
-			at, ok = t.at, true
+	for _, t := range []*timers.Timer{c.due.Next(), c.ends.Next()} {
+		if t != nil && (!ok || t.At < at) {
+			at, ok = t.At, true
 		}
 	}
 	return at, ok
 }
 
-// schedule notes when something about an agent is due.
+// schedule sets the timers of an agent.
 func (c *Core) schedule(a *agentState) {
 	at, ok := a.next()
-	c.due.set(&a.due, at, ok)
+	c.due.Set(&a.due, at, ok)
 	at, ok = 0, false
 	for _, g := range a.tokens {
 		if g.Deadline > 0 && (!ok || g.Deadline < at) {
 			at, ok = g.Deadline, true
 		}
 	}
-	c.ends.set(&a.ends, at, ok)
+	c.ends.Set(&a.ends, at, ok)
 }
 
-// unschedule forgets an agent that is no longer there.
+// unschedule removes the timers of an agent.
 func (c *Core) unschedule(a *agentState) {
-	c.due.set(&a.due, 0, false)
-	c.ends.set(&a.ends, 0, false)
+	c.due.Set(&a.due, 0, false)
+	c.ends.Set(&a.ends, 0, false)
+}
+
+// drop ends a token without a cancellation.
+func (c *Core) drop(a *agentState, reqID string) {
+	if _, ok := a.tokens[reqID]; ok {
+		delete(a.tokens, reqID)
+		c.schedule(a)
+	}
 }

@@ -8,13 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // TestPanics shows that a handler or a validator that panics has refused, in
 // the middle of a quantum or of a batch as well, and that nothing is left of it.
 func TestPanics(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off","rules":{"min_separation":1}}`)
-	inside := agents.Insides(r.core)
+	// What it sees in its way may be a conflict; what it does not see never is.
+	r.must(r.core.Register(agents.Registration{AgentID: "c", Policy: parse(t, `{"distance_limit":2000}`)}))
+	inside := world.Dump(r.core.World())
 	ask := func(agent, req, kind, payload string) *agents.Intent {
 		return &agents.Intent{Kind: kind, Payload: parse(t, payload), ReqID: req, AgentID: agent}
 	}
@@ -41,7 +45,7 @@ func TestPanics(t *testing.T) {
 			got = append(got, string(o.Rejection.Code))
 		}
 	}
-	want := []string{"accepted", string(agents.Invalid), string(agents.Invalid), "accepted", string(agents.IntentConflict), "accepted"}
+	want := []string{"accepted", string(agents.ErrInvalid), string(agents.ErrInvalid), "accepted", string(agents.ErrIntentConflict), "accepted"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes (-want +got)\n%s", diff)
 	}
@@ -50,21 +54,21 @@ func TestPanics(t *testing.T) {
 			t.Errorf("intent %d: %v", i, err)
 		}
 	}
-	if diff := cmp.Diff(inside, agents.Insides(r.core)); diff != "" {
+	if diff := cmp.Diff(inside, world.Dump(r.core.World())); diff != "" {
 		t.Errorf("after the quantum (-before +after)\n%s", diff)
 	}
 	b := r.core.DecideBatch(0, batch)
-	wantCode(t, b.Outcomes[0], agents.BatchAborted)
-	if diff := cmp.Diff(inside, agents.Insides(r.core)); diff != "" {
+	wantCode(t, b.Outcomes[0], agents.ErrBatchAborted)
+	if diff := cmp.Diff(inside, world.Dump(r.core.World())); diff != "" {
 		t.Errorf("after the batch (-before +after)\n%s", diff)
 	}
-	o, _ := r.core.Broadcast(0, agents.Draft{Kind: "Boom", SourceID: "a"})
-	wantCode(t, o, agents.Invalid)
-	e := agents.Draft{Kind: "Boom", SourceID: "a"}.Effect("u", 1, 0, "")
-	if out := r.core.Apply(0, agents.Record{Word: agents.WordEffect, Value: e.Value()}); !errors.Is(out.Err, agents.ErrRecord) {
+	o, _ := r.core.Broadcast(0, agents.EffectDraft{Kind: "Boom", SourceID: "a"})
+	wantCode(t, o, agents.ErrInvalid)
+	e := agents.EffectDraft{Kind: "Boom", SourceID: "a"}.Effect("u", 1, 0, "")
+	if out := r.core.Apply(0, signal.Record{Word: agents.WordEffect, Value: e.Value()}); !errors.Is(out.Err, agents.ErrRecord) {
 		t.Errorf("folded: %v", out.Err)
 	}
-	if diff := cmp.Diff(inside, agents.Insides(r.core)); diff != "" {
+	if diff := cmp.Diff(inside, world.Dump(r.core.World())); diff != "" {
 		t.Errorf("after the record (-before +after)\n%s", diff)
 	}
 	r.keep(d.Records)

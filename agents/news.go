@@ -6,57 +6,68 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Bounds of the news on its way to one agent.
+// Bounds of the deltas in flight to one agent and of their footprints.
 const (
-	// MaxArrivals bounds how many there are; beyond it the last are joined.
-	MaxArrivals = 1024
-	// maxNews bounds the bytes of what they say about conflicts. What goes beyond
-	// it is taken to conflict with everything.
+	// maxInFlight bounds their number; beyond it the last ones are joined.
+	maxInFlight = 1024
+	// maxNews bounds the bytes of their footprints. A delta beyond it conflicts with
+	// every generation.
 	maxNews = 1 << 18
+	// maxNamed bounds the paths or classes of one effect, or of one token.
+	maxNamed = 256
 )
 
-// arrival is news on its way to an agent.
-type arrival struct {
-	at      time.Duration
-	seq     uint64
-	own     bool // of the agent's own effect
-	visible bool // changes something in its view
-	word    word // only if the agent minds conflicts
+// inFlightDelta is a delta on its way to an agent, as far as interruptions need it.
+type inFlightDelta struct {
+	at        time.Duration
+	seq       uint64
+	own       bool      // of the agent's own effect
+	visible   bool      // changes something in its view
+	footprint Footprint // only if the agent is interrupted by conflicts alone
 }
 
-// word is what an effect says about conflicts; both lists are in order.
-type word struct {
-	classes []string
-	writes  []string // paths into the world
+// Footprint is what an effect touches, for the test whether it conflicts with a
+// generation. Both lists are in order; an empty string stands for anything.
+type Footprint struct {
+	Classes []string
+	Paths   []string // that were written, as [world.Changes.Paths] names them
 }
 
-// anything conflicts with all that goes by something.
-func anything() word { return word{[]string{""}, []string{""}} }
+// anything conflicts with every generation that names paths or classes.
+func anything() Footprint { return Footprint{[]string{""}, []string{""}} }
 
-func (w word) anything() bool { return len(w.classes) == 1 && w.classes[0] == "" }
+func (w Footprint) anything() bool { return len(w.Classes) == 1 && w.Classes[0] == "" }
 
-// size is what a word counts in maxNews.
-func (w word) size() int {
-	n := len(w.classes) + len(w.writes)
-	for _, s := range w.classes {
+// size is what a footprint counts in maxNews.
+func (w Footprint) size() int {
+	n := len(w.Classes) + len(w.Paths)
+	for _, s := range w.Classes {
 		n += len(s)
 	}
-	for _, s := range w.writes {
+	for _, s := range w.Paths {
 		n += len(s)
 	}
 	return n
 }
 
-// wordOf returns what an effect says about conflicts.
-func wordOf(e Effect, changes Changes) word {
-	w := word{classes: append(conflictClasses(e.Payload), strings.Clone(clip(e.Kind))), writes: changes.Paths()}
-	slices.Sort(w.classes)
-	w.classes = slices.Compact(w.classes)
-	if len(w.writes) > maxNamed || w.size() > maxNews {
-		w.writes = []string{""} // any path
+// footprint returns what an effect says about conflicts to an agent to which it is
+// delivered: of what it wrote only what the agent may see, before or after; its kind
+// and classes only if the agent observes it. before holds how what it wrote was shown.
+// The observer has been updated.
+func footprint(o *view.Observer, r world.ReadOnly, e world.Effect, changes world.Changes, before view.Rendered) Footprint {
+	w := Footprint{Paths: o.VisiblePaths(changes, before)}
+	if o.Observes(r, e) {
+		w.Classes = append(conflictClasses(e.Payload), strings.Clone(clip(e.Kind)))
+		slices.Sort(w.Classes)
+		w.Classes = slices.Compact(w.Classes)
+	}
+	if len(w.Paths) > maxNamed || w.size() > maxNews {
+		w.Paths = []string{""} // any path
 	}
 	return w
 }
@@ -70,30 +81,30 @@ func conflictClasses(payload signal.Value) []string {
 	}
 	var classes []string
 	for _, e := range list {
-		if class, ok := e.Text(); ok && len(class) <= 4*MaxID && len(classes) < maxNamed-1 {
+		if class, ok := e.Text(); ok && len(class) <= 4*world.MaxID && len(classes) < maxNamed-1 {
 			classes = append(classes, strings.Clone(class))
 		}
 	}
 	return classes
 }
 
-// conflicts reports whether news conflicts with what a generation goes by.
-func (n *arrival) conflicts(t *Token) bool {
+// conflicts reports whether a delta conflicts with the context of a generation.
+func (n *inFlightDelta) conflicts(t *Token) bool {
 	switch {
 	case n.own || n.seq <= t.ContextSeq:
 		return false
 	case len(t.Reads) == 0 && len(t.Classes) == 0:
 		return n.visible
-	case n.word.anything():
+	case n.footprint.anything():
 		return true
 	}
 	for _, class := range t.Classes {
-		if _, ok := slices.BinarySearch(n.word.classes, class); ok {
+		if _, ok := slices.BinarySearch(n.footprint.Classes, class); ok {
 			return true
 		}
 	}
 	for _, path := range t.Reads {
-		if crosses(n.word.writes, path) {
+		if crosses(n.footprint.Paths, path) {
 			return true
 		}
 	}
@@ -113,87 +124,88 @@ func crosses(paths []string, path string) bool {
 	return i < len(paths) && strings.HasPrefix(paths[i], below)
 }
 
-// announce puts the news of an effect on its way. What has arrived before is no
-// longer on its way, whether anybody asked since or not.
-func (a *agentState) announce(now time.Duration, n arrival) {
+// send adds a delta in flight. It first removes those that have arrived, so that the
+// bounds count the same deltas whether a call read the agent meanwhile or not.
+func (a *agentState) send(now time.Duration, n inFlightDelta) {
 	a.arrive(now)
-	if a.news += n.word.size(); a.news > maxNews {
-		a.news -= n.word.size()
-		n.word = anything()
-		a.news += n.word.size()
+	if a.inFlightBytes += n.footprint.size(); a.inFlightBytes > maxNews {
+		a.inFlightBytes -= n.footprint.size()
+		n.footprint = anything()
+		a.inFlightBytes += n.footprint.size()
 	}
-	if len(a.arrivals) >= MaxArrivals {
-		a.join(n)
+	if len(a.inFlight) >= maxInFlight {
+		a.joinLast(n)
 		return
 	}
-	a.arrivals = append(a.arrivals, n)
+	a.inFlight = append(a.inFlight, n)
 	for _, t := range a.tokens {
-		if t.clash == never && n.conflicts(&t.Token) {
-			t.clash = n.at
+		if t.conflictAt == never && n.conflicts(&t.Token) {
+			t.conflictAt = n.at
 		}
 	}
 }
 
-// join makes one of the last arrival and of one for which there is no room.
-func (a *agentState) join(n arrival) {
-	last := &a.arrivals[len(a.arrivals)-1]
+// joinLast joins the last delta in flight and one for which there is no room. The result
+// arrives with the later one and conflicts with everything that either does.
+func (a *agentState) joinLast(n inFlightDelta) {
+	last := &a.inFlight[len(a.inFlight)-1]
 	was := last.at
-	a.news -= last.word.size() + n.word.size()
+	a.inFlightBytes -= last.footprint.size() + n.footprint.size()
 	if n.own = n.own && last.own; n.own {
-		n.word = word{}
+		n.footprint = Footprint{}
 	} else {
-		n.word = anything()
+		n.footprint = anything()
 	}
 	n.visible = n.visible || last.visible
-	a.news += n.word.size()
+	a.inFlightBytes += n.footprint.size()
 	*last = n
 	for _, t := range a.tokens {
-		if t.clash == never || t.clash == was { // perhaps by the one that is now later
-			t.clash = a.clash(&t.Token, was)
+		if t.conflictAt == never || t.conflictAt == was { // perhaps by the one that is now later
+			t.conflictAt = a.conflictTime(&t.Token, was)
 		}
 	}
 }
 
-// clash returns when the first news that conflicts with a generation arrives, of
-// what arrives from a time on; never if none does.
-func (a *agentState) clash(t *Token, from time.Duration) time.Duration {
-	i := sort.Search(len(a.arrivals), func(i int) bool { return a.arrivals[i].at >= from })
-	for ; i < len(a.arrivals); i++ {
-		if n := &a.arrivals[i]; n.conflicts(t) {
+// conflictTime returns when the first delta that conflicts with a generation arrives, of
+// those that arrive at a time or later; never if there is none.
+func (a *agentState) conflictTime(t *Token, from time.Duration) time.Duration {
+	i := sort.Search(len(a.inFlight), func(i int) bool { return a.inFlight[i].at >= from })
+	for ; i < len(a.inFlight); i++ {
+		if n := &a.inFlight[i]; n.conflicts(t) {
 			return n.at
 		}
 	}
 	return never
 }
 
-// arrive lets arrive what is on its way up to now. It may be asked late, for
-// what depends on it looks at the time as well.
+// arrive takes the deltas that have arrived by now out of flight. It may be called late,
+// because every reader compares times too.
 func (a *agentState) arrive(now time.Duration) {
 	arrived := a.arrived(now)
 	if arrived == 0 {
 		return
 	}
-	a.latest = a.arrivals[arrived-1].seq
-	for i := range a.arrivals[:arrived] {
-		a.news -= a.arrivals[i].word.size()
+	a.latest = a.inFlight[arrived-1].seq
+	for i := range a.inFlight[:arrived] {
+		a.inFlightBytes -= a.inFlight[i].footprint.size()
 	}
-	a.arrivals = slices.Delete(a.arrivals, 0, arrived)
+	a.inFlight = slices.Delete(a.inFlight, 0, arrived)
 	for _, t := range a.tokens {
-		if t.clashed(now) {
-			t.Conflict, t.clash = true, never
+		if t.conflicted(now) {
+			t.Conflict, t.conflictAt = true, never
 		}
 	}
 }
 
-// arrived returns how much of what is noted as on its way has arrived by now.
+// arrived returns how many of the deltas in inFlight have arrived by now.
 func (a *agentState) arrived(now time.Duration) int {
-	return sort.Search(len(a.arrivals), func(i int) bool { return a.arrivals[i].at > now })
+	return sort.Search(len(a.inFlight), func(i int) bool { return a.inFlight[i].at > now })
 }
 
 // seen returns the newest sequence number that has reached an agent by now.
 func (a *agentState) seen(now time.Duration) uint64 {
 	if n := a.arrived(now); n > 0 {
-		return a.arrivals[n-1].seq // the newest comes last
+		return a.inFlight[n-1].seq // the newest comes last
 	}
 	return a.latest
 }

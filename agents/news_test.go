@@ -27,17 +27,17 @@ func (r *run) checkState() {
 	}
 }
 
-// TestNewsIsBounded shows that news on its way has a bound in number and in
-// bytes, beyond which it conflicts with whatever somebody goes by, and that it is
-// gone when it has arrived though nothing touches the agent.
-func TestNewsIsBounded(t *testing.T) {
+// TestInFlightIsBounded shows that the deltas in flight are bounded in number and in
+// bytes, that those beyond conflict with every generation, and that a delta that has
+// arrived is not counted, even if no call read the agent since.
+func TestInFlightIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		effect agents.Draft
+		effect agents.EffectDraft
 		many   int
 	}{
-		{"number", agents.Draft{Kind: "Ping", SourceID: "b"}, agents.MaxArrivals + 50},
-		{"bytes", agents.Draft{Kind: "Ping", SourceID: "b", Payload: parse(t, fmt.Sprintf(`{"conflict_class":["%s"]}`, strings.Repeat("x", 1000)))}, 300},
+		{"number", agents.EffectDraft{Kind: "Ping", SourceID: "b"}, agents.MaxInFlight + 50},
+		{"bytes", agents.EffectDraft{Kind: "Ping", SourceID: "b", Payload: parse(t, fmt.Sprintf(`{"conflict_class":["%s"]}`, strings.Repeat("x", 1000)))}, 300},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRun(t)
@@ -61,7 +61,7 @@ func TestNewsIsBounded(t *testing.T) {
 				t.Fatalf("the bound is at %d of %d", most, tt.many)
 			}
 			size := len(r.core.AppendState(nil))
-			r.issue("two", "/entities/elsewhere") // goes by what has arrived: nothing
+			r.issue("two", "/entities/elsewhere") // nothing has arrived, so it is based on no delta
 			r.checkState()
 			r.pass(time.Minute)
 			if got := r.cancelled(); strings.Count(got, "1m1s") != 2 {
@@ -74,13 +74,13 @@ func TestNewsIsBounded(t *testing.T) {
 	}
 }
 
-// TestNobodyWaits shows that news on its way to an agent without a generation is
-// no reason to come back, and that a token that is issued later goes by it.
-func TestNobodyWaits(t *testing.T) {
+// TestNothingToInterrupt shows that a delta in flight to an agent without a generation
+// sets no timer, and that it counts for a token that is issued later.
+func TestNothingToInterrupt(t *testing.T) {
 	r := meadow(t, `{"latency_model":1000,"debounce_ms":0,"deadline_ms":0}`)
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
 	r.pass(100 * time.Millisecond)
-	r.draft(agents.Draft{Kind: "Ping", SourceID: "b"})
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
 	if at, ok := r.core.Next(); ok {
 		t.Errorf("next is %v", at)
 	}

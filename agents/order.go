@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Submission is something asked for in a quantum: an intent, or a draft by
-// whoever may say what happens.
+// Submission is one request of a quantum: an intent of an agent, or a draft of the
+// program.
 type Submission struct {
 	Intent *Intent
-	Draft  *Draft
+	Draft  *EffectDraft
 	// UUID of a draft's effect; "" means one that is derived from the world and
 	// the effect's number. That of an intent's effect is always derived.
 	UUID string
@@ -21,9 +25,26 @@ type Submission struct {
 	Timed   bool
 }
 
-// untimely refuses a submission whose time is none.
+// EffectDraft is an effect without the members that the core decides: its number, its
+// time and, if the submission has none, its uuid.
+type EffectDraft struct {
+	Kind          string
+	Payload       signal.Value
+	SourceID      string
+	SchemaVersion string
+}
+
+// Effect returns the effect that d becomes with what the core decides.
+func (d EffectDraft) Effect(uuid string, seq uint64, simTime float64, reqID string) world.Effect {
+	return world.Effect{
+		UUID: uuid, Kind: d.Kind, Payload: d.Payload, GlobalSeq: seq, SimTime: simTime,
+		SourceID: d.SourceID, SchemaVersion: d.SchemaVersion, ReqID: reqID,
+	}
+}
+
+// untimely refuses a submission whose time is not finite.
 func (s *Submission) untimely() *Rejection {
-	if !s.Timed || finite(s.SimTime) {
+	if !s.Timed || jsonvalue.Finite(s.SimTime) {
 		return nil
 	}
 	var in Intent
@@ -33,7 +54,7 @@ func (s *Submission) untimely() *Rejection {
 	case s.Draft != nil:
 		in.AgentID = s.Draft.SourceID
 	}
-	return reject(&in, InvalidIntent, "sim_time is no finite number")
+	return reject(&in, ErrInvalidIntent, "sim_time is no finite number")
 }
 
 // Quantum is how a quantum closes.
@@ -49,15 +70,7 @@ type Quantum struct {
 	SourceID    string
 }
 
-// What closes a quantum.
-const (
-	CloseSubmit = ""      // a lone request: no record is made of it
-	CloseTick   = "tick"  // the authority's tick
-	CloseFlush  = "flush" // somebody asked for it
-	CloseBatch  = "batch" // all of an atomic batch are there
-)
-
-// place is where a submission stands in the order of its quantum.
+// place holds the keys by which a submission is ordered in its quantum.
 type place struct {
 	index    int
 	sub      *Submission
@@ -65,22 +78,26 @@ type place struct {
 	priority int
 	source   string
 	uuid     string
-	content  string
+	content  string // of an intent with the agent's own number of its context
+	exact    string // of an intent as it is
 }
 
 // effect returns the effect that an intent becomes.
-func (p *place) effect(seq uint64, time float64) Effect {
+func (p *place) effect(seq uint64, time float64) world.Effect {
 	in := p.sub.Intent
 	version := in.SchemaVersion
 	if version == "" {
-		version = SchemaVersion
+		version = world.SchemaVersion
 	}
-	return Effect{p.uuid, in.Kind, in.Payload, seq, time, in.AgentID, version, in.ReqID}
+	return world.Effect{
+		UUID: p.uuid, Kind: in.Kind, Payload: in.Payload, GlobalSeq: seq, SimTime: time,
+		SourceID: in.AgentID, SchemaVersion: version, ReqID: in.ReqID,
+	}
 }
 
 // order sorts a quantum by (sim_time, priority descending, source_id, uuid). A
-// draft without a uuid has its content's digest in its place, and what is still
-// equal goes by content too, so that the order in which they came never matters.
+// draft without a uuid has the digest of its content in its place, and submissions that
+// are still equal are ordered by content, so that the order of arrival never matters.
 func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 	places := make([]place, 0, len(subs))
 	for i := range subs {
@@ -95,7 +112,12 @@ func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 			p.uuid = s.Intent.UUID(c.name)
 			p.priority = c.priority(s.Intent)
 			if len(subs) > 1 {
-				p.content = content(s.Intent.Value())
+				// In the agent's own numbers: in those of the log the order of two
+				// intents of one req_id would tell of effects that the agent is not sent.
+				p.exact = content(s.Intent.value())
+				own := *s.Intent
+				own.ContextSeq = c.Number(own.AgentID, own.ContextSeq)
+				p.content = content(own.value())
 			}
 		case s.Draft != nil:
 			p.source, p.priority, p.uuid = s.Draft.SourceID, s.Priority, s.UUID
@@ -116,6 +138,7 @@ func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 				strings.Compare(a.source, b.source),
 				strings.Compare(a.uuid, b.uuid),
 				strings.Compare(a.content, b.content),
+				strings.Compare(a.exact, b.exact),
 			)
 		})
 	}

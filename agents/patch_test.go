@@ -8,7 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -86,7 +87,7 @@ func TestPatch(t *testing.T) {
 				t.Errorf("the document became %v", doc)
 			}
 			if tt.want == "" {
-				if !errors.Is(err, agents.ErrPatch) || got != nil {
+				if !errors.Is(err, jsondoc.ErrPatch) || got != nil {
 					t.Errorf("got %v, %v, want ErrPatch", got, err)
 				}
 				return
@@ -99,11 +100,11 @@ func TestPatch(t *testing.T) {
 }
 
 func applyPatch(doc, patch signal.Value) (signal.Value, error) {
-	ops, err := agents.ParsePatch(patch)
+	ops, err := jsondoc.ParsePatch(patch)
 	if err != nil {
 		return nil, err
 	}
-	return agents.ApplyPatch(doc, ops)
+	return jsondoc.ApplyPatch(doc, ops)
 }
 
 // TestPatchError shows that an error names the operation.
@@ -129,7 +130,7 @@ func TestPatchIsBounded(t *testing.T) {
 		"deep move":  {`{"a":{"b":{}},"d":` + deep + `}`, `[{"op":"move","from":"/d","path":"/a/b/c"}]`},
 		"a far path": {`{}`, `[{"op":"remove","path":"` + strings.Repeat("/a", 600) + `"}]`},
 	} {
-		if _, err := applyPatch(parse(t, tt.doc), parse(t, tt.patch)); !errors.Is(err, agents.ErrPatch) {
+		if _, err := applyPatch(parse(t, tt.doc), parse(t, tt.patch)); !errors.Is(err, jsondoc.ErrPatch) {
 			t.Errorf("%s: err = %v, want ErrPatch", name, err)
 		}
 	}
@@ -199,19 +200,19 @@ func TestDiff(t *testing.T) {
 		}
 		old, now := value(t, before), value(t, after)
 		maxOps := rapid.IntRange(0, 3).Draw(t, "max")
-		patch := agents.Diff(old, now, maxOps)
+		patch := view.Diff(old, now, maxOps)
 		if _, views := old.Get("visible_entities"); views && maxOps > 1 && len(patch) > maxOps {
 			t.Fatalf("%d operations, at most %d are allowed", len(patch), maxOps)
 		}
-		got, err := applyPatch(old, agents.PatchValue(patch))
+		got, err := applyPatch(old, jsondoc.PatchValue(patch))
 		if err != nil || canonical(got) != canonical(now) {
-			t.Fatalf("%v to %v by %v gives %v, %v", old, now, agents.PatchValue(patch), got, err)
+			t.Fatalf("%v to %v by %v gives %v, %v", old, now, jsondoc.PatchValue(patch), got, err)
 		}
 		// The other applier takes no document that is a scalar, and loses its way
 		// where a name is empty: it gets the same values with another name there.
 		if old.Kind() == signal.KindObject && now.Kind() == signal.KindObject {
 			old, now := value(t, named(before)), value(t, named(after))
-			patch := agents.PatchValue(agents.Diff(old, now, maxOps))
+			patch := jsondoc.PatchValue(view.Diff(old, now, maxOps))
 			if got := otherApplier(t, old, patch); canonical(got) != canonical(now) {
 				t.Fatalf("%v to %v by %v: the other applier gives %v", old, now, patch, got)
 			}
@@ -233,7 +234,7 @@ func FuzzPatch(f *testing.F) {
 		}
 		got, err := applyPatch(d, p)
 		if err != nil {
-			if !errors.Is(err, agents.ErrPatch) {
+			if !errors.Is(err, jsondoc.ErrPatch) {
 				t.Errorf("err = %v, want ErrPatch", err)
 			}
 			return
@@ -241,11 +242,11 @@ func FuzzPatch(f *testing.F) {
 		if _, rest, err := signal.CheckValue(got); err != nil || len(rest) > 0 {
 			t.Errorf("the result is no value: %v", err)
 		}
-		ops, err := agents.ParsePatch(p)
+		ops, err := jsondoc.ParsePatch(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := agents.ParsePatch(agents.PatchValue(ops)); err != nil || len(again) != len(ops) {
+		if again, err := jsondoc.ParsePatch(jsondoc.PatchValue(ops)); err != nil || len(again) != len(ops) {
 			t.Errorf("the patch reads back as %v, %v", again, err)
 		}
 	})

@@ -8,7 +8,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -25,14 +29,12 @@ const town = `{
 }`
 
 // look returns an observer for "me", who has been shown the world.
-func look(t *testing.T, w *agents.World, policy signal.Value) *agents.Observer {
+func look(t *testing.T, w *world.World, policy signal.Value) *view.Observer {
 	t.Helper()
-	lens, err := agents.CompileLens(policy, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := agents.NewObserver("me", lens)
-	o.Begin(w.Reader, 0)
+	lens, err := view.CompilePolicy(policy, nil)
+	require.NoError(t, err)
+	o := view.NewObserver("me", lens, 0)
+	o.Begin(w.ReadOnly, 0)
 	return o
 }
 
@@ -81,7 +83,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestObserves shows who observes an effect that writes nothing.
+// TestObserves shows which agents observe an effect that writes nothing.
 func TestObserves(t *testing.T) {
 	for _, tt := range []struct {
 		policy, kind, source, payload string
@@ -116,7 +118,7 @@ func TestObserves(t *testing.T) {
 		w := newWorld(t, town)
 		o := look(t, w, parse(t, tt.policy))
 		e := effect(t, 1, tt.kind, tt.source, tt.payload)
-		if got := o.Observes(w.Reader, e); got != tt.want {
+		if got := o.Observes(w.ReadOnly, e); got != tt.want {
 			t.Errorf("%s: %s by %s %s: %v, want %v", tt.policy, tt.kind, tt.source, tt.payload, got, tt.want)
 		}
 	}
@@ -133,10 +135,10 @@ func TestSecretsStaySecret(t *testing.T) {
 			seq++
 			_, _ = w.Apply(drawEffect(t, seq))
 		}
-		observers := map[string]*agents.Observer{}
+		observers := map[string]*view.Observer{}
 		for _, id := range ids {
-			observers[id] = agents.NewObserver(id, compile(t, rapid.SampledFrom(lenses).Draw(t, "lens")))
-			observers[id].Begin(w.Reader, seq)
+			observers[id] = view.NewObserver(id, compile(t, rapid.SampledFrom(lenses).Draw(t, "lens")), 0)
+			observers[id].Begin(w.ReadOnly, seq)
 		}
 		source, target := rapid.SampledFrom(ids).Draw(t, "source"), rapid.SampledFrom(ids).Draw(t, "target")
 		channel := rapid.SampledFrom([]string{"private", "team"}).Draw(t, "channel")
@@ -149,14 +151,14 @@ func TestSecretsStaySecret(t *testing.T) {
 			told := id == source || channel == "private" && id == target ||
 				channel == "team" && w.Team(id) != "" && w.Team(id) == w.Team(source)
 			before := o.View().Value().String()
-			delta, ok := o.Update(w.Reader, e, c)
+			delta, ok := o.Update(w.ReadOnly, e, c)
 			if text := o.View().Value().String() + delta.Value().String(); !told && (ok || strings.Contains(text, "SECRET") || o.View().Value().String() != before) {
 				t.Fatalf("%s knows of what %s said to %s (%s): %s", id, source, target, channel, text)
 			}
-			anew := agents.NewObserver(id, o.Lens())
-			anew.Begin(w.Reader, seq+1)
-			if !told && strings.Contains(anew.View().Value().String(), "SECRET") {
-				t.Fatalf("%s learns of it later: %v", id, anew.View().Value())
+			fresh := view.NewObserver(id, o.Policy(), 0)
+			fresh.Begin(w.ReadOnly, seq+1)
+			if !told && strings.Contains(fresh.View().Value().String(), "SECRET") {
+				t.Fatalf("%s learns of it later: %v", id, fresh.View().Value())
 			}
 		}
 	})
@@ -168,12 +170,10 @@ func TestPrivateMessageArrives(t *testing.T) {
 	o := look(t, w, parse(t, `{"distance_limit":1}`))
 	e := effect(t, 2, "Speak", "ally", `{"text":"psst","channel":"private","target_id":"me"}`)
 	c, err := w.Apply(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	delta, ok := o.Update(w.Reader, e, c)
+	require.NoError(t, err)
+	delta, ok := o.Update(w.ReadOnly, e, c)
 	want := `[{"op":"add","path":"/visible_entities/me/private_message","value":{"from":"ally","to":"me","text":"psst","time":1.0}}]`
-	if got := agents.PatchValue(delta.Patches).String(); !ok || got != want {
+	if got := jsondoc.PatchValue(delta.Patches).String(); !ok || got != want {
 		t.Errorf("got %s, %v, want %s", got, ok, want)
 	}
 }
@@ -186,18 +186,16 @@ func TestFog(t *testing.T) {
 		{"Move", "a", `{"to":[9,0]}`, `add /visible_entities/a/last_seen_seq 1, replace /visible_relationships/me ["b"]`},
 		{"EntityUpdated", "", `{"entity_id":"a","fields":{"hp":0}}`, `nothing`},
 		{"EntityRemoved", "", `{"entity_id":"c"}`, `remove /visible_entities/c`},
-		{"Move", "me", `{"to":[-9,0]}`, `add /visible_entities/b/last_seen_seq 4, add /visible_entities/me/last_move_time 2.0, add /visible_entities/me/last_position [0.0,0.0,0.0], replace /visible_entities/me/position [-9.0,0.0,0.0], remove /visible_relationships/me`},
+		{"Move", "me", `{"to":[-9,0]}`, `add /visible_entities/b/last_seen_seq 3, add /visible_entities/me/last_move_time 2.0, add /visible_entities/me/last_position [0.0,0.0,0.0], replace /visible_entities/me/position [-9.0,0.0,0.0], remove /visible_relationships/me`},
 		{"EntityCreated", "", `{"entity_id":"d","position":[-9,1]}`, `add /visible_entities/d {"position":[-9.0,1.0,0.0]}`},
-		{"Move", "d", `{"to":[50,0]}`, `add /visible_entities/d/last_seen_seq 6, remove /visible_entities/a`},
+		{"Move", "d", `{"to":[50,0]}`, `add /visible_entities/d/last_seen_seq 5, remove /visible_entities/a`},
 		{"Move", "b", `{"to":[-9,2]}`, `add /visible_entities/b/last_move_time 3.5, add /visible_entities/b/last_position [2.0,0.0,0.0], remove /visible_entities/b/last_seen_seq, replace /visible_entities/b/position [-9.0,2.0,0.0], add /visible_relationships/me ["b"]`},
 	} {
 		e := effect(t, uint64(i+1), tt.kind, tt.source, tt.payload)
 		c, err := w.Apply(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := "nothing"
-		if delta, ok := o.Update(w.Reader, e, c); ok {
+		if delta, ok := o.Update(w.ReadOnly, e, c); ok {
 			var ops []string
 			for _, op := range delta.Patches {
 				ops = append(ops, strings.TrimSpace(op.Op+" "+op.Path+" "+strings.TrimSuffix(canonical(op.Value), "null")))
@@ -220,8 +218,8 @@ func TestWholeView(t *testing.T) {
 	}
 	w := newWorld(t, `{"entities":{"me":{},`+strings.Join(entities, ",")+`}}`)
 	lens := compile(t, `{"policy":"everything"}`)
-	o := agents.NewObserver("me", lens)
-	if first := o.Begin(w.Reader, 0); !first.Whole() {
+	o := view.NewObserver("me", lens, 0)
+	if first := o.Begin(w.ReadOnly, 0); !first.IsFullView() {
 		t.Errorf("the first delta is %v", first.Value())
 	}
 	for seq, tt := range []struct {
@@ -235,23 +233,21 @@ func TestWholeView(t *testing.T) {
 	} {
 		e := effect(t, uint64(seq+1), "EntityUpdated", "", tt.payload)
 		c, err := w.Apply(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		delta, ok := o.Update(w.Reader, e, c)
-		if !ok || len(delta.Patches) != tt.want || delta.Whole() != tt.whole {
-			t.Errorf("%.50s: %d operations, whole %v, want %d, %v", tt.payload, len(delta.Patches), delta.Whole(), tt.want, tt.whole)
+		require.NoError(t, err)
+		delta, ok := o.Update(w.ReadOnly, e, c)
+		if !ok || len(delta.Patches) != tt.want || delta.IsFullView() != tt.whole {
+			t.Errorf("%.50s: %d operations, whole %v, want %d, %v", tt.payload, len(delta.Patches), delta.IsFullView(), tt.want, tt.whole)
 		}
 	}
 	long := `"` + strings.Repeat("x", 3000) + `"`
 	old, now := parse(t, `{"visible_entities":{"a":{"l":1},"b":1},"visible_relationships":{}}`), parse(t, `{"visible_entities":{"a":{"l":`+long+`}},"visible_relationships":{"c":`+long+`}}`)
-	if patch := agents.Diff(old, now, 0); len(patch) != 2 || patch[0].Path != "/visible_entities" {
-		t.Errorf("a patch longer than the view: %v", agents.PatchValue(patch))
+	if patch := view.Diff(old, now, 0); len(patch) != 2 || patch[0].Path != "/visible_entities" {
+		t.Errorf("a patch longer than the view: %v", jsondoc.PatchValue(patch))
 	}
 }
 
-// TestCompileLens shows how a policy that is none is told.
-func TestCompileLens(t *testing.T) {
+// TestCompilePolicy shows the errors of malformed policies.
+func TestCompilePolicy(t *testing.T) {
 	many := `{"policy":"everything"}` + strings.Repeat(`,{"policy":"everything"}`, 300)
 	deep := strings.Repeat(`{"policy":"not","of":`, 300) + `{"policy":"self"}` + strings.Repeat(`}`, 300)
 	for _, tt := range []struct{ policy, want string }{
@@ -280,18 +276,18 @@ func TestCompileLens(t *testing.T) {
 		{`{"policy":"all","of":[` + many + `]}`, `more than 256 policies in one`},
 		{deep, `more than 256 policies in one`},
 	} {
-		_, err := agents.CompileLens(parse(t, tt.policy), customs)
-		if !errors.Is(err, agents.ErrPolicy) || !strings.Contains(err.Error(), tt.want) {
+		_, err := view.CompilePolicy(parse(t, tt.policy), customs)
+		if !errors.Is(err, view.ErrPolicy) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.80s: %v, want %s", tt.policy, err, tt.want)
 		}
 	}
-	if _, err := agents.CompileLens(parse(t, `{"distance_limit":5,"staleness_threshold":2}`), nil, "staleness_threshold"); err != nil {
+	if _, err := view.CompilePolicy(parse(t, `{"distance_limit":5,"staleness_threshold":2}`), nil, "staleness_threshold"); err != nil {
 		t.Errorf("a member that another reads: %v", err)
 	}
 }
 
-// FuzzCompileLens compiles any policy and looks through it.
-func FuzzCompileLens(f *testing.F) {
+// FuzzCompilePolicy compiles any policy and looks through it.
+func FuzzCompilePolicy(f *testing.F) {
 	for _, text := range lenses {
 		f.Add([]byte(text))
 	}
@@ -301,15 +297,15 @@ func FuzzCompileLens(f *testing.F) {
 		if err != nil {
 			return
 		}
-		lens, err := agents.CompileLens(v, customs)
+		lens, err := view.CompilePolicy(v, customs)
 		if err != nil {
-			if !errors.Is(err, agents.ErrPolicy) {
+			if !errors.Is(err, view.ErrPolicy) {
 				t.Errorf("err = %v, want ErrPolicy", err)
 			}
 			return
 		}
-		o := agents.NewObserver("me", lens)
-		if delta := o.Begin(w.Reader, 1); delta.ContextDigest != o.View().Digest() {
+		o := view.NewObserver("me", lens, 0)
+		if delta := o.Begin(w.ReadOnly, 1); delta.ContextDigest != o.View().Digest() {
 			t.Errorf("the digest is %s, want %s", delta.ContextDigest, o.View().Digest())
 		}
 	})

@@ -9,9 +9,12 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	agentview "github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -35,18 +38,18 @@ var lenses = []string{
 	`{"policy":"distance","limit":8,"on_disappear":"keep"}`,
 }
 
-// even sees entities while the world has an even number of them: a policy of
-// which nothing can be known beforehand.
+// even sees entities while the world has an even number of them: a policy
+// whose result cannot be predicted.
 type even struct{}
 
-func (even) Sees(eye *agents.Eye, _ string) bool    { return eye.Len()%2 == 0 }
-func (even) Shows(*agents.Eye, string, string) bool { return true }
-func (even) Reach() agents.Reach                    { return agents.Opaque() }
+func (even) Sees(eye *agentview.Viewpoint, _ string) bool    { return eye.Len()%2 == 0 }
+func (even) Shows(*agentview.Viewpoint, string, string) bool { return true }
+func (even) Dependencies() agentview.Dependencies            { return agentview.Opaque() }
 
-var customs = []agents.Custom{{Name: "even", Version: 1, Compile: func(signal.Value) (agents.Policy, error) { return even{}, nil }}}
+var customs = []agentview.Custom{{Name: "even", Version: 1, Compile: func(signal.Value) (agentview.Policy, error) { return even{}, nil }}}
 
 // handlers has a kind of effect that does everything at once.
-var handlers = []agents.Handler{{Kind: "Swap", Version: 3, Plan: func(w agents.Reader, e agents.Effect) ([]agents.Change, error) {
+var handlers = []world.Handler{{Kind: "Swap", Version: 3, Plan: func(w world.ReadOnly, e world.Effect) ([]world.Change, error) {
 	other, _ := e.Payload.Get("with")
 	id, _ := other.Text()
 	here, ok1 := w.Position(e.SourceID)
@@ -54,18 +57,18 @@ var handlers = []agents.Handler{{Kind: "Swap", Version: 3, Plan: func(w agents.R
 	if !ok1 || !ok2 {
 		return nil, fmt.Errorf("both need a position")
 	}
-	return []agents.Change{
-		agents.Place(e.SourceID, there), agents.Place(id, here),
-		agents.SetField(e.SourceID, "swapped", other), agents.RemoveField(e.SourceID, "hp"),
-		agents.Relate(e.SourceID, agents.Relation{To: id, Type: "friend", Strength: 0.5}),
-		agents.Unrelate(e.SourceID, id, "foe"),
+	return []world.Change{
+		world.Place(e.SourceID, there), world.Place(id, here),
+		world.SetField(e.SourceID, "swapped", other), world.RemoveField(e.SourceID, "hp"),
+		world.Relate(e.SourceID, world.Relation{To: id, Type: "friend", Strength: 0.5}),
+		world.Unrelate(e.SourceID, id, "foe"),
 	}, nil
 }}}
 
 var ids = []string{"a", "b", "c~/d", "e", "f", "g", "h"}
 
 // drawEffect draws an effect of any kind, sound or not.
-func drawEffect(t *rapid.T, seq uint64) agents.Effect {
+func drawEffect(t *rapid.T, seq uint64) world.Effect {
 	id := rapid.SampledFrom(ids)
 	coordinate := rapid.IntRange(-20, 20)
 	point := func() []any {
@@ -126,25 +129,27 @@ func drawEffect(t *rapid.T, seq uint64) agents.Effect {
 	case "Explosion":
 		p["position"] = point()
 	}
-	return agents.Effect{
+	return world.Effect{
 		UUID: fmt.Sprint("u", seq), Kind: kind, Payload: value(t, p), GlobalSeq: seq, SimTime: float64(seq) / 4,
-		SourceID: rapid.SampledFrom(append([]string{"outside"}, ids...)).Draw(t, "source"), SchemaVersion: agents.SchemaVersion,
+		SourceID: rapid.SampledFrom(append([]string{"outside"}, ids...)).Draw(t, "source"), SchemaVersion: world.SchemaVersion,
 	}
 }
 
-// TestViewsFollowTheWorld is the law of views. Whatever happens: an observer
-// that was told only what the audience says concerns it has the very view that it would have
-// if it looked at the whole world anew; each delta, put by a strict applier of
-// another hand on the view before, gives the view after; the digest is that of the
-// document; what Check refuses changes nothing; states are taken up again at any point.
+// TestViewsFollowTheWorld is the main property of views, over drawn effects:
+//
+//   - an observer that is sent only the effects of its audience has the same view as a
+//     new observer of the whole world
+//   - each delta, applied to the view before it by an independent implementation of
+//     JSON Patch, gives the view after it
+//   - the digest is that of the document
+//   - an effect that Plan refuses changes nothing
+//   - states are restored at any point
 func TestViewsFollowTheWorld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, err := agents.NewWorld(handlers...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		audience := agents.NewAudience()
-		observers := map[string]*agents.Observer{}
+		w, err := world.NewWorld(handlers...)
+		require.NoError(t, err)
+		audience := agentview.NewAudience()
+		observers := map[string]*agentview.Observer{}
 		texts := map[string]string{}
 		var first uint64
 		for range rapid.IntRange(0, 25).Draw(t, "before") { // mostly, the agents come into a world that is there
@@ -154,17 +159,17 @@ func TestViewsFollowTheWorld(t *testing.T) {
 		for _, id := range ids[:4] {
 			texts[id] = rapid.SampledFrom(lenses).Draw(t, "lens")
 			lens := compile(t, texts[id])
-			observers[id] = agents.NewObserver(id, lens)
-			audience.Add(w.Reader, id, lens)
-			observers[id].Begin(w.Reader, first)
+			observers[id] = agentview.NewObserver(id, lens, 0)
+			audience.Add(w.ReadOnly, id, lens)
+			observers[id].Begin(w.ReadOnly, first)
 		}
 		for seq := range uint64(rapid.IntRange(1, 40).Draw(t, "effects")) {
 			e := drawEffect(t, first+seq+1)
 			before := w.AppendState(nil)
-			refusal := w.Check(e)
+			_, refusal := w.Plan(e)
 			c, err := w.Apply(e)
 			if (refusal == nil) != (err == nil) {
-				t.Fatalf("Check says %v, Apply %v", refusal, err)
+				t.Fatalf("Plan says %v, Apply %v", refusal, err)
 			}
 			if err != nil {
 				if !bytes.Equal(before, w.AppendState(nil)) {
@@ -173,18 +178,18 @@ func TestViewsFollowTheWorld(t *testing.T) {
 				continue
 			}
 			checkChanges(t, before, w, c)
-			concerned := audience.Follow(w.Reader, e, c)
+			concerned := audience.Follow(w.ReadOnly, e, c)
 			if !slices.IsSorted(concerned) {
 				t.Fatalf("not in order: %q", concerned)
 			}
 			for id, o := range observers {
 				old := o.View()
-				observes := o.Observes(w.Reader, e)
+				observes := o.Observes(w.ReadOnly, e)
 				if !slices.Contains(concerned, id) {
 					if observes {
 						t.Fatalf("%s %s: observes %v, but is not concerned", id, texts[id], e)
 					}
-				} else if delta, ok := o.Update(w.Reader, e, c); ok {
+				} else if delta, ok := o.Update(w.ReadOnly, e, c); ok {
 					checkDelta(t, old, delta, o.View())
 				} else if observes {
 					t.Fatalf("%s %s: observes %v, but there is no delta", id, texts[id], e)
@@ -192,23 +197,17 @@ func TestViewsFollowTheWorld(t *testing.T) {
 				checkView(t, w, o, texts[id])
 			}
 		}
-		again, err := agents.RestoreWorld(w.AppendState(nil), handlers...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again, err := world.RestoreWorld(w.AppendState(nil), handlers...)
+		require.NoError(t, err)
 		for id, o := range observers {
-			restored, err := agents.RestoreObserver(o.AppendState(nil, w.Reader), again.Reader, o.Lens())
-			if err != nil {
-				t.Fatalf("%s %s: %v", id, texts[id], err)
-			}
+			restored, err := agentview.RestoreObserver(o.AppendState(nil, w.ReadOnly), again.ReadOnly, o.Policy())
+			require.NoErrorf(t, err, "%s %s", id, texts[id])
 			if diff := cmp.Diff(o.View().Value().String(), restored.View().Value().String()); diff != "" {
 				t.Fatalf("%s %s: (-before +restored)\n%s", id, texts[id], diff)
 			}
 		}
-		parsed, err := agents.ParseWorld(w.Value(), handlers...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed, err := world.ParseWorld(w.Value(), handlers...)
+		require.NoError(t, err)
 		if got, want := canonical(parsed.Value()), canonical(w.Value()); got != want {
 			t.Fatalf("the document reads back as %s, want %s", got, want)
 		}
@@ -216,16 +215,14 @@ func TestViewsFollowTheWorld(t *testing.T) {
 }
 
 // checkChanges shows that nothing was written but what the changes name.
-func checkChanges(t *rapid.T, before []byte, w *agents.World, c agents.Changes) {
-	old, err := agents.RestoreWorld(before, handlers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+func checkChanges(t *rapid.T, before []byte, w *world.World, c world.Changes) {
+	old, err := world.RestoreWorld(before, handlers...)
+	require.NoError(t, err)
 	named := map[string]bool{}
 	for _, path := range c.Paths() {
 		named[path] = true
 	}
-	patch := agents.Diff(old.Value(), w.Value(), 0)
+	patch := agentview.Diff(old.Value(), w.Value(), 0)
 	for _, op := range patch {
 		if op.Path == "/metadata" || bytes.HasPrefix([]byte(op.Path), []byte("/metadata/")) {
 			continue
@@ -244,21 +241,19 @@ func checkChanges(t *rapid.T, before []byte, w *agents.World, c agents.Changes) 
 	}
 }
 
-func checkDelta(t *rapid.T, old agents.View, delta agents.Delta, view agents.View) {
-	document := func(v agents.View) signal.Value {
+func checkDelta(t *rapid.T, old agentview.View, delta agentview.Delta, view agentview.View) {
+	document := func(v agentview.View) signal.Value {
 		return value(t, map[string]any{"visible_entities": v.VisibleEntities, "visible_relationships": v.VisibleRelationships})
 	}
 	want := canonical(document(view))
-	patched, err := agents.ApplyPatch(document(old), delta.Patches)
-	if err != nil {
-		t.Fatalf("delta %v on %v: %v", agents.PatchValue(delta.Patches), document(old), err)
-	}
+	patched, err := jsondoc.ApplyPatch(document(old), delta.Patches)
+	require.NoErrorf(t, err, "delta %v on %v", jsondoc.PatchValue(delta.Patches), document(old))
 	if got := canonical(patched); got != want {
-		t.Fatalf("delta %v\n got %s\nwant %s", agents.PatchValue(delta.Patches), got, want)
+		t.Fatalf("delta %v\n got %s\nwant %s", jsondoc.PatchValue(delta.Patches), got, want)
 	}
-	theirs := otherApplier(t, document(old), agents.PatchValue(delta.Patches))
+	theirs := otherApplier(t, document(old), jsondoc.PatchValue(delta.Patches))
 	if got := canonical(theirs); got != want {
-		t.Fatalf("another applier makes of %v\n got %s\nwant %s", agents.PatchValue(delta.Patches), got, want)
+		t.Fatalf("another applier makes of %v\n got %s\nwant %s", jsondoc.PatchValue(delta.Patches), got, want)
 	}
 	if delta.ViewSeq != view.ViewSeq || delta.ContextDigest != view.ContextDigest || delta.ContextDigest != view.Digest() {
 		t.Fatalf("delta %d %s, view %d %s, whose digest is %s", delta.ViewSeq, delta.ContextDigest, view.ViewSeq, view.ContextDigest, view.Digest())
@@ -290,29 +285,29 @@ func otherApplier(t rapid.TB, doc, patch signal.Value) (out signal.Value) {
 
 // checkView compares with one who looks for the first time; what is
 // remembered it cannot know.
-func checkView(t *rapid.T, w *agents.World, o *agents.Observer, text string) {
-	anew := agents.NewObserver(o.Agent(), o.Lens())
-	anew.Begin(w.Reader, o.ViewSeq())
+func checkView(t *rapid.T, w *world.World, o *agentview.Observer, text string) {
+	fresh := agentview.NewObserver(o.Agent(), o.Policy(), 0)
+	fresh.Begin(w.ReadOnly, o.ViewSeq())
 	var seen []string
 	for _, id := range o.Visible() {
 		if o.Sees(id) {
 			seen = append(seen, id)
 			got, _ := o.View().VisibleEntities.Get(id)
-			want, _ := anew.View().VisibleEntities.Get(id)
+			want, _ := fresh.View().VisibleEntities.Get(id)
 			if diff := cmp.Diff(canonical(want), canonical(got)); diff != "" {
-				t.Fatalf("%s %s: %s (-anew +kept)\n%s", o.Agent(), text, id, diff)
+				t.Fatalf("%s %s: %s (-new +kept)\n%s", o.Agent(), text, id, diff)
 			}
 		}
 	}
-	if diff := cmp.Diff(anew.Visible(), seen, cmp.Transformer("", func(s []string) string { return fmt.Sprint(s) })); diff != "" {
-		t.Fatalf("%s %s: (-anew +kept)\n%s", o.Agent(), text, diff)
+	if diff := cmp.Diff(fresh.Visible(), seen, cmp.Transformer("", func(s []string) string { return fmt.Sprint(s) })); diff != "" {
+		t.Fatalf("%s %s: (-new +kept)\n%s", o.Agent(), text, diff)
 	}
-	if got, want := canonical(o.View().VisibleRelationships), canonical(anew.View().VisibleRelationships); got != want {
-		t.Fatalf("%s %s: relationships %s, anew %s", o.Agent(), text, got, want)
+	if got, want := canonical(o.View().VisibleRelationships), canonical(fresh.View().VisibleRelationships); got != want {
+		t.Fatalf("%s %s: relationships %s, of a new observer %s", o.Agent(), text, got, want)
 	}
 }
 
-func canonical(v signal.Value) string { return string(agents.AppendCanonical(nil, v)) }
+func canonical(v signal.Value) string { return string(jsondoc.AppendCanonical(nil, v)) }
 
 // value makes a value of anything that encodes as JSON.
 func value(t rapid.TB, v any) signal.Value {
@@ -333,9 +328,9 @@ func parse(t rapid.TB, text string) signal.Value {
 	return v
 }
 
-func compile(t rapid.TB, text string) *agents.Lens {
+func compile(t rapid.TB, text string) *agentview.CompiledPolicy {
 	t.Helper()
-	lens, err := agents.CompileLens(parse(t, text), customs)
+	lens, err := agentview.CompilePolicy(parse(t, text), customs)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -1,8 +1,6 @@
 package agents
 
-import (
-	"time"
-)
+import "time"
 
 // window is the span over which quotas count.
 const window = time.Minute
@@ -93,9 +91,11 @@ func (q *quota) allow(now time.Duration, in *Intent, tokens int64, s *Settings, 
 	var r *Rejection
 	switch {
 	case s.QuotaIntents >= 0 && intents+1 > s.QuotaIntents:
-		r = reject(in, QuotaExceeded, "%d intents in a minute, at most %d", intents, s.QuotaIntents)
+		r = reject(in, ErrQuotaExceeded, "%d intents in a minute, at most %d", intents, s.QuotaIntents)
+		r.Limit = s.QuotaIntents
 	case s.QuotaTokens >= 0 && spent+tokens > s.QuotaTokens:
-		r = reject(in, QuotaExceeded, "%d and %d tokens in a minute, at most %d", spent, tokens, s.QuotaTokens)
+		r = reject(in, ErrQuotaExceeded, "%d and %d tokens in a minute, at most %d", spent, tokens, s.QuotaTokens)
+		r.Limit = s.QuotaTokens
 	}
 	if r != nil {
 		r.RetryAfter = free
@@ -112,7 +112,7 @@ func (q *quota) allow(now time.Duration, in *Intent, tokens int64, s *Settings, 
 		}
 	}
 	if ok && now-last < wait {
-		r = reject(in, CooldownActive, "%s again after %v", in.Kind, wait)
+		r = reject(in, ErrCooldownActive, "%s again after %v", in.Kind, wait)
 		r.RetryAfter = wait - (now - last)
 	}
 	return r

@@ -1,35 +1,24 @@
 package agents
 
-import (
-	"errors"
-	"strings"
-
-	"github.com/sajou-dev/sajou-go/signal"
-)
-
-// Record is one thing that the core decided, to be kept in the log as it is:
-// the array [Word, Value]. [Core.Apply] folds it.
-type Record struct {
-	Word  string
-	Value signal.Value
-}
+import "errors"
 
 // The words of records, and the members of their values. Members that are
 // absent are zero.
 const (
 	// WordConfig is a configuration as [ParseConfig] reads it.
 	WordConfig = "config"
-	// WordWorld is the world to begin with, as [ParseWorld] reads it.
+	// WordWorld is the world to begin with, as [world.ParseWorld] reads it.
 	WordWorld = "world"
 	// WordAgent registers an agent, or changes how it is registered: agent_id,
 	// policy, permissions, class. See [Registration].
 	WordAgent = "agent"
 	// WordLeft takes an agent out: agent_id.
 	WordLeft = "left"
-	// WordEffect is an accepted effect: the members of [Effect.Value], and of one
-	// that comes from an intent req_id, context_seq and priority.
+	// WordEffect is an accepted effect: the members of [world.Effect.Value], and of one
+	// that comes from an intent req_id, context_seq, priority and number (see [Outcome]).
 	WordEffect = "effect"
-	// WordOutcome is a final refusal: agent_id, req_id, code, reason, tokens.
+	// WordOutcome is a final refusal as it was sent: agent_id, req_id, code,
+	// reason, tokens, and problems, each with path and reason.
 	WordOutcome = "outcome"
 	// WordQuantum says how the quantum closed whose effects follow: by, sim_time,
 	// first (their first global_seq), effects (how many), and of a tick
@@ -45,41 +34,13 @@ const (
 	WordGenerated = "generated"
 )
 
+// What closes a quantum: the member by of its record.
+const (
+	CloseSubmit = ""      // a lone request: no record is made of it
+	CloseTick   = "tick"  // the authority's tick
+	CloseFlush  = "flush" // the program closed it
+	CloseBatch  = "batch" // all of an atomic batch are there
+)
+
 // ErrRecord is wrapped by what [Core.Apply] says of a record that it ignored.
 var ErrRecord = errors.New("agents: record ignored")
-
-// text, number and list read members of records; what is not there is zero.
-func textOf(v signal.Value, name string) string {
-	m, _ := v.Get(name)
-	s, _ := m.Text()
-	return strings.Clone(s)
-}
-
-func integerOf(v signal.Value, name string) int64 {
-	m, _ := v.Get(name)
-	i, _ := m.Int64()
-	return i
-}
-
-func seqOf(v signal.Value, name string) uint64 { return uint64(max(integerOf(v, name), 0)) }
-
-func namesOf(v signal.Value, name string) []string {
-	m, _ := v.Get(name)
-	var list []string
-	for e := range m.Elements() {
-		if s, ok := e.Text(); ok {
-			list = append(list, strings.Clone(s))
-		}
-	}
-	return list
-}
-
-func namesValue(list []string) signal.Value {
-	values := make([]signal.Value, len(list))
-	for i, s := range list {
-		values[i] = textValue(s)
-	}
-	return arrayValue(values)
-}
-
-func signedValue(i int64) signal.Value { return signal.Int(i).Append(nil) }

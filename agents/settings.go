@@ -7,40 +7,47 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/internal/strictjson"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Interrupt says what interrupts an agent's generation.
-type Interrupt string
+// InterruptCause says what interrupts an agent's generation.
+type InterruptCause string
 
 // The policies of interruption.
 const (
-	InterruptAlways   Interrupt = "always"        // anything new that the agent gets to see
-	InterruptConflict Interrupt = "only_conflict" // only what conflicts with what the generation goes by
+	InterruptAlways   InterruptCause = "always"        // every delta that the agent is sent
+	InterruptConflict InterruptCause = "only_conflict" // only a delta that conflicts with the context of the generation
 )
 
-// Settings are the rules for one agent. They come in three layers, of which
-// each names only what it says differently: the world's configuration, the
-// agent's class in it, the agent's own policy.
+// Settings are the rules for one agent. Each of three layers overrides members of the
+// one before it: the world's configuration, the agent's class in it, the agent's own
+// policy.
 type Settings struct {
-	// Staleness is how many sequence numbers a context may be behind.
+	// Staleness is how many of the view_seqs that the agent was sent a context may be
+	// behind; from [MaxSent] on any number.
 	Staleness   uint64
-	Interrupt   Interrupt
+	Interrupt   InterruptCause
 	Debounce    time.Duration // between interruptions
 	Deadline    time.Duration // of a generation
 	TokenBudget int64         // of a generation
-	// QuotaIntents and QuotaTokens bound what is asked in a minute; negative means not at all.
+	// QuotaIntents and QuotaTokens bound the requests of a minute; negative means no bound.
 	QuotaIntents, QuotaTokens int64
 	Cooldowns                 map[string]time.Duration // by kind
 	QueueDepth                int                      // of intents that wait
-	Pressure                  Backpressure             // when it is reached
+	Pressure                  flow.Backpressure        // when it is reached
 	Priority                  int                      // of an intent that names none
 	Weight                    int                      // turns in a round
-	Latency                   Latency
+	Latency                   flow.Latency
 }
 
-// DefaultSettings are the document's.
-func DefaultSettings() Settings {
+// defaultSettings returns those of the multi-agent design, "Configuration Protocols".
+func defaultSettings() Settings {
 	return Settings{
 		Interrupt:    InterruptAlways,
 		Debounce:     100 * time.Millisecond,
@@ -49,11 +56,11 @@ func DefaultSettings() Settings {
 		QuotaIntents: 60,
 		QuotaTokens:  10_000,
 		Cooldowns: map[string]time.Duration{
-			KindSpeak: 500 * time.Millisecond, KindMove: 100 * time.Millisecond,
-			KindInteract: 2 * time.Second, KindCustom: time.Second,
+			world.KindSpeak: 500 * time.Millisecond, world.KindMove: 100 * time.Millisecond,
+			world.KindInteract: 2 * time.Second, KindCustom: time.Second,
 		},
 		QueueDepth: 100,
-		Pressure:   PressureDefer,
+		Pressure:   flow.PressureDefer,
 		Weight:     1,
 	}
 }
@@ -61,7 +68,7 @@ func DefaultSettings() Settings {
 // Bounds of settings.
 const (
 	MaxQuota  = 100_000 // beyond it, none at all is meant
-	MaxWeight = 1000
+	maxWeight = 1000
 	maxDepthQ = 100_000
 )
 
@@ -70,24 +77,31 @@ var settingNames = []string{
 	"quota_tokens_per_minute", "cooldowns", "max_queue_depth", "backpressure_policy", "default_priority", "weight", "latency_model",
 }
 
+// configReader reads configurations, and the settings in policies.
+type configReader struct{ *strictjson.MemberReader }
+
+func newConfigReader() configReader {
+	return configReader{strictjson.NewMemberReader(func(path, reason string) error { return &view.PolicyError{Path: path, Reason: reason} })}
+}
+
 // settings reads what v says differently from base.
-func (c *compiler) settings(v signal.Value, path string, base Settings) Settings {
+func (c configReader) settings(v signal.Value, path string, base Settings) Settings {
 	s := base
-	s.Staleness = uint64(c.number(v, path, "staleness_threshold", float64(base.Staleness), 0, 1<<53))
+	s.Staleness = uint64(c.Number(v, path, "staleness_threshold", float64(base.Staleness), 0, 1<<53))
 	if _, ok := v.Get("interrupt"); ok {
-		s.Interrupt = Interrupt(c.word(v, path, "interrupt", string(InterruptAlways), string(InterruptConflict)))
+		s.Interrupt = InterruptCause(c.Word(v, path, "interrupt", string(InterruptAlways), string(InterruptConflict)))
 	}
-	s.Debounce = c.millis(v, path, "debounce_ms", base.Debounce)
-	s.Deadline = c.millis(v, path, "deadline_ms", base.Deadline)
-	s.TokenBudget = int64(c.number(v, path, "token_budget", float64(base.TokenBudget), 0, 1<<40))
-	s.QuotaIntents = int64(c.number(v, path, "quota_intents_per_minute", float64(base.QuotaIntents), -1, MaxQuota))
-	s.QuotaTokens = int64(c.number(v, path, "quota_tokens_per_minute", float64(base.QuotaTokens), -1, 1<<40))
-	s.QueueDepth = int(c.number(v, path, "max_queue_depth", float64(base.QueueDepth), 1, maxDepthQ))
+	s.Debounce = c.Millis(v, path, "debounce_ms", base.Debounce, flow.MaxLatency)
+	s.Deadline = c.Millis(v, path, "deadline_ms", base.Deadline, flow.MaxLatency)
+	s.TokenBudget = int64(c.Number(v, path, "token_budget", float64(base.TokenBudget), 0, 1<<40))
+	s.QuotaIntents = int64(c.Number(v, path, "quota_intents_per_minute", float64(base.QuotaIntents), -1, MaxQuota))
+	s.QuotaTokens = int64(c.Number(v, path, "quota_tokens_per_minute", float64(base.QuotaTokens), -1, 1<<40))
+	s.QueueDepth = int(c.Number(v, path, "max_queue_depth", float64(base.QueueDepth), 1, maxDepthQ))
 	if _, ok := v.Get("backpressure_policy"); ok {
-		s.Pressure = Backpressure(c.word(v, path, "backpressure_policy", string(PressureDefer), string(PressureShed), string(PressureDrop)))
+		s.Pressure = flow.Backpressure(c.Word(v, path, "backpressure_policy", string(flow.PressureDefer), string(flow.PressureShed), string(flow.PressureDrop)))
 	}
-	s.Priority = int(c.number(v, path, "default_priority", float64(base.Priority), -MaxPriority, MaxPriority))
-	s.Weight = int(c.number(v, path, "weight", float64(base.Weight), 1, MaxWeight))
+	s.Priority = int(c.Number(v, path, "default_priority", float64(base.Priority), -MaxPriority, MaxPriority))
+	s.Weight = int(c.Number(v, path, "weight", float64(base.Weight), 1, maxWeight))
 	if m, ok := v.Get("latency_model"); ok && m.Kind() != signal.KindNull {
 		s.Latency = c.latency(m, path+"/latency_model")
 	}
@@ -98,12 +112,12 @@ func (c *compiler) settings(v signal.Value, path string, base Settings) Settings
 }
 
 // cooldowns reads milliseconds by kind, over those of base; "off" is none.
-func (c *compiler) cooldowns(v signal.Value, path string, base map[string]time.Duration) map[string]time.Duration {
+func (c configReader) cooldowns(v signal.Value, path string, base map[string]time.Duration) map[string]time.Duration {
 	if text, ok := v.Text(); ok && text == "off" {
 		return nil
 	}
-	if v.Kind() != signal.KindObject || v.Len() > maxNames {
-		c.fail(path, `want "off" or an object of milliseconds by kind`)
+	if v.Kind() != signal.KindObject || v.Len() > strictjson.MaxNames {
+		c.Fail(path, `want "off" or an object of milliseconds by kind`)
 		return nil
 	}
 	all := maps.Clone(base)
@@ -111,7 +125,7 @@ func (c *compiler) cooldowns(v signal.Value, path string, base map[string]time.D
 		all = map[string]time.Duration{}
 	}
 	for kind := range v.Members() {
-		all[strings.Clone(kind)] = c.millis(v, path, kind, 0)
+		all[strings.Clone(kind)] = c.Millis(v, path, kind, 0, flow.MaxLatency)
 	}
 	return all
 }
@@ -123,7 +137,7 @@ type Authority string
 const (
 	TimeWall   Authority = "wall"   // session time, in seconds; the default
 	TimeSim    Authority = "sim"    // an adapter's ticks, which also close quanta
-	TimeManual Authority = "manual" // whoever hands in the effects
+	TimeManual Authority = "manual" // the program that submits the effects
 )
 
 // Config is the configuration of a world: its settings, and what is one for all.
@@ -138,7 +152,11 @@ type Config struct {
 	MaxAgents   int
 	MaxQuantum  int      // intents and drafts that a tick takes at once; the others wait for the next
 	Kinds       []string // of intent, beside those that are always there
-	Rules       Rules
+	// Touches says of some kinds what their effects may write when an agent asks for
+	// them. Of the others the world's own rules say so, or a handler; a kind of intent
+	// that is none of these writes nothing.
+	Touches map[string]Touch
+	Rules   Rules
 
 	classValues map[string]signal.Value
 }
@@ -146,8 +164,8 @@ type Config struct {
 // KindTimeTick is the kind of effect of a tick.
 const KindTimeTick = "TimeTick"
 
-// MaxAgents bounds [Config.MaxAgents].
-const MaxAgents = 100_000
+// maxAgents bounds [Config.MaxAgents].
+const maxAgents = 100_000
 
 // ParseConfig reads a configuration. All members are optional; besides those of
 // [Settings], which are called
@@ -159,57 +177,66 @@ const MaxAgents = 100_000
 //	latency_model {"model":"none"|"fixed"|"distance"|"jitter", ms, base_ms, per_unit_ms, spread_ms, seed}
 //
 // they are classes {name: settings}, authority, tick_effects, paused, max_agents 10000,
-// max_quantum 1024, intent_kinds [], and rules, see [Rules].
+// max_quantum 1024, intent_kinds [], and rules, see [Rules]. An element of
+// intent_kinds is the name of a kind, or an object that says what an intent of the
+// kind may write, with the members of [Touch]:
+//
+//	{"kind":"EntityUpdated", "own":["mood"], "others":[], "place":false, "relate":false,
+//	 "create":["{agent}/"], "remove":["own","others"]}
+//
+// A kind that the world knows by itself and that is only named (EntityCreated,
+// EntityRemoved, EntityUpdated, RelationshipAdded, RelationshipRemoved) may write
+// nothing; SpeakResponse and MessageEmitted write what Speak does.
 func ParseConfig(v signal.Value) (Config, error) {
-	c := compiler{}
+	c := newConfigReader()
 	config := Config{Classes: map[string]Settings{}, classValues: map[string]signal.Value{}}
 	if v == nil {
-		v = emptyObject()
+		v = jsonvalue.Empty()
 	}
 	if v.Kind() != signal.KindObject {
-		return config, &PolicyError{"", "a configuration is an object"}
+		return config, &view.PolicyError{Reason: "a configuration is an object"}
 	}
-	c.only(v, "", append([]string{
+	c.Only(v, "", append([]string{
 		"classes", "authority", "tick_effects", "paused", "max_agents", "max_quantum", "intent_kinds", "rules",
 	}, settingNames...)...)
-	config.Settings = c.settings(v, "", DefaultSettings())
+	config.Settings = c.settings(v, "", defaultSettings())
 	if m, ok := v.Get("classes"); ok {
-		if m.Kind() != signal.KindObject || m.Len() > maxNames {
-			c.fail("/classes", "want an object of at most %d settings", maxNames)
+		if m.Kind() != signal.KindObject || m.Len() > strictjson.MaxNames {
+			c.Fail("/classes", "want an object of at most %d settings", strictjson.MaxNames)
 		}
 		for name, s := range m.Members() {
-			path := "/classes/" + escape(name)
+			path := "/classes/" + jsonpointer.Escape(name)
 			if s.Kind() != signal.KindObject {
-				c.fail(path, "%v, want an object", s.Kind())
+				c.Fail(path, "%v, want an object", s.Kind())
 				break
 			}
-			c.only(s, path, settingNames...)
+			c.Only(s, path, settingNames...)
 			name = strings.Clone(name)
 			config.Classes[name] = c.settings(s, path, config.Settings)
 			config.classValues[name] = slices.Clone(s)
 		}
 	}
-	config.Authority = Authority(c.word(v, "", "authority", string(TimeWall), string(TimeSim), string(TimeManual)))
-	config.TickEffects = c.bool(v, "", "tick_effects", false)
-	config.Paused = c.bool(v, "", "paused", false)
-	config.MaxAgents = int(c.number(v, "", "max_agents", 10_000, 1, MaxAgents))
-	config.MaxQuantum = int(c.number(v, "", "max_quantum", 1024, 1, 1<<16))
-	config.Kinds = c.names(v, "", "intent_kinds")
+	config.Authority = Authority(c.Word(v, "", "authority", string(TimeWall), string(TimeSim), string(TimeManual)))
+	config.TickEffects = c.Bool(v, "", "tick_effects", false)
+	config.Paused = c.Bool(v, "", "paused", false)
+	config.MaxAgents = int(c.Number(v, "", "max_agents", 10_000, 1, maxAgents))
+	config.MaxQuantum = int(c.Number(v, "", "max_quantum", 1024, 1, 1<<16))
+	config.Kinds, config.Touches = c.kinds(v)
 	rules, _ := v.Get("rules")
 	config.Rules = c.rules(rules, "/rules")
-	if c.err != nil {
-		return Config{}, c.err
+	if c.Err != nil {
+		return Config{}, c.Err
 	}
 	return config, nil
 }
 
 // of returns the settings of an agent of a class with a policy.
-func (c *compiler) of(config *Config, class string, policy signal.Value) Settings {
+func (c configReader) of(config *Config, class string, policy signal.Value) Settings {
 	base := config.Settings
 	if class != "" {
 		s, ok := config.Classes[class]
 		if !ok {
-			c.fail("/class", "no class %q", class)
+			c.Fail("/class", "no class %q", class)
 		}
 		base = s
 	}
@@ -217,3 +244,41 @@ func (c *compiler) of(config *Config, class string, policy signal.Value) Setting
 }
 
 var errNotPristine = errors.New("the world has begun")
+
+// latency reads a model: an object with model ("none", "fixed", "distance" or
+// "jitter"), ms, base_ms, per_unit_ms, spread_ms and seed; or a number of
+// milliseconds. spread_ms adds jitter to every model but none.
+func (c configReader) latency(v signal.Value, path string) flow.Latency {
+	var l flow.Latency
+	if v.Kind().IsNumber() {
+		v = jsonvalue.Fields{{"ms", v}}.Value()
+	}
+	if v.Kind() != signal.KindObject {
+		c.Fail(path, "%v, want an object", v.Kind())
+		return l
+	}
+	c.Only(v, path, "model", "ms", "base_ms", "per_unit_ms", "spread_ms", "seed")
+	model := c.Word(v, path, "model", "fixed", "none", "distance", "jitter")
+	if model == "none" {
+		return l
+	}
+	l.Base = c.Millis(v, path, "base_ms", 0, flow.MaxLatency)
+	switch model {
+	case "distance":
+		if _, ok := v.Get("base_ms"); !ok {
+			l.Base = 10 * time.Millisecond
+		}
+		l.PerUnit = c.Millis(v, path, "per_unit_ms", time.Millisecond, flow.MaxLatency)
+	default:
+		l.Base = c.Millis(v, path, "ms", l.Base, flow.MaxLatency)
+	}
+	l.Spread = c.Millis(v, path, "spread_ms", 0, flow.MaxLatency)
+	if m, ok := v.Get("seed"); ok {
+		seed, ok := m.Int64()
+		if !ok {
+			c.Fail(path+"/seed", "want an integer")
+		}
+		l.Seed = uint64(seed)
+	}
+	return l
+}

@@ -5,29 +5,29 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	agentworld "github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // busy returns a world with something of everything, and an observer that
 // remembers something.
-func busy(t testing.TB) (*agents.World, *agents.Observer) {
+func busy(t testing.TB) (*agentworld.World, *view.Observer) {
 	t.Helper()
 	w := newWorld(t, smallWorld)
-	o := agents.NewObserver("b", compile(t, `{"policy":"fog","of":{"policy":"distance","limit":50},"capacity":5}`))
-	o.Begin(w.Reader, 0)
-	for i, e := range []agents.Effect{
+	o := view.NewObserver("b", compile(t, `{"policy":"fog","of":{"policy":"distance","limit":50},"capacity":5}`), 0)
+	o.Begin(w.ReadOnly, 0)
+	for i, e := range []agentworld.Effect{
 		effect(t, 1, "Speak", "a", `{"text":"hi"}`),
 		effect(t, 2, "Interact", "a", `{"target_id":"c"}`),
 		effect(t, 3, "Move", "a", `{"to":[99,1.5]}`),
 	} {
 		c, err := w.Apply(e)
-		if err != nil {
-			t.Fatalf("effect %d: %v", i, err)
-		}
-		o.Update(w.Reader, e, c)
+		require.NoErrorf(t, err, "effect %d", i)
+		o.Update(w.ReadOnly, e, c)
 	}
 	return w, o
 }
@@ -35,31 +35,29 @@ func busy(t testing.TB) (*agents.World, *agents.Observer) {
 // TestStateTruncated shows that no beginning of a state is taken for a state.
 func TestStateTruncated(t *testing.T) {
 	w, o := busy(t)
-	restoreWorld := func(b []byte) error { _, err := agents.RestoreWorld(b, handlers...); return err }
-	restoreObserver := func(b []byte) error { _, err := agents.RestoreObserver(b, w.Reader, o.Lens()); return err }
+	restoreWorld := func(b []byte) error { _, err := agentworld.RestoreWorld(b, handlers...); return err }
+	restoreObserver := func(b []byte) error { _, err := view.RestoreObserver(b, w.ReadOnly, o.Policy()); return err }
 	for name, tt := range map[string]struct {
 		whole   []byte
 		restore func([]byte) error
 	}{
 		"world":    {w.AppendState(nil), restoreWorld},
-		"observer": {o.AppendState(nil, w.Reader), restoreObserver},
+		"observer": {o.AppendState(nil, w.ReadOnly), restoreObserver},
 	} {
-		if err := tt.restore(tt.whole); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		require.NoErrorf(t, tt.restore(tt.whole), "%s", name)
 		for n := range tt.whole {
-			if err := tt.restore(tt.whole[:n]); !errors.Is(err, agents.ErrState) {
+			if err := tt.restore(tt.whole[:n]); !errors.Is(err, agentworld.ErrState) {
 				t.Errorf("%s: %d of %d bytes: err = %v, want ErrState", name, n, len(tt.whole), err)
 			}
 		}
-		if err := tt.restore(append(bytes.Clone(tt.whole), 0xc0)); !errors.Is(err, agents.ErrState) {
+		if err := tt.restore(append(bytes.Clone(tt.whole), 0xc0)); !errors.Is(err, agentworld.ErrState) {
 			t.Errorf("%s: a byte too many: err = %v, want ErrState", name, err)
 		}
 		for i := range tt.whole {
 			for bit := range 8 {
 				flipped := bytes.Clone(tt.whole)
 				flipped[i] ^= 1 << bit
-				if err := tt.restore(flipped); err != nil && !errors.Is(err, agents.ErrState) && !errors.Is(err, agents.ErrStateVersion) {
+				if err := tt.restore(flipped); err != nil && !errors.Is(err, agentworld.ErrState) && !errors.Is(err, agentworld.ErrStateVersion) {
 					t.Errorf("%s: err = %v, want ErrState or ErrStateVersion", name, err)
 				}
 			}
@@ -71,17 +69,17 @@ func TestStateTruncated(t *testing.T) {
 // anything else is judged; and that a handler's version is one of them.
 func TestStateVersion(t *testing.T) {
 	other := msgp.AppendInt(msgp.AppendArrayHeader(nil, 3), 99)
-	if _, err := agents.RestoreWorld(other); !errors.Is(err, agents.ErrStateVersion) || errors.Is(err, agents.ErrState) {
+	if _, err := agentworld.RestoreWorld(other); !errors.Is(err, agentworld.ErrStateVersion) || errors.Is(err, agentworld.ErrState) {
 		t.Errorf("err = %v, want ErrStateVersion alone", err)
 	}
 	w, o := busy(t)
-	if _, err := agents.RestoreObserver(other, w.Reader, o.Lens()); !errors.Is(err, agents.ErrStateVersion) || errors.Is(err, agents.ErrState) {
+	if _, err := view.RestoreObserver(other, w.ReadOnly, o.Policy()); !errors.Is(err, agentworld.ErrStateVersion) || errors.Is(err, agentworld.ErrState) {
 		t.Errorf("err = %v, want ErrStateVersion alone", err)
 	}
 	changed := handlers[0]
 	changed.Version++
-	for _, list := range [][]agents.Handler{nil, {changed}} {
-		if _, err := agents.RestoreWorld(w.AppendState(nil), list...); !errors.Is(err, agents.ErrStateVersion) {
+	for _, list := range [][]agentworld.Handler{nil, {changed}} {
+		if _, err := agentworld.RestoreWorld(w.AppendState(nil), list...); !errors.Is(err, agentworld.ErrStateVersion) {
 			t.Errorf("err = %v, want ErrStateVersion", err)
 		}
 	}
@@ -91,11 +89,11 @@ func TestStateVersion(t *testing.T) {
 // another world or through another lens.
 func TestRestoreObserverElsewhere(t *testing.T) {
 	w, o := busy(t)
-	state := o.AppendState(nil, w.Reader)
-	if _, err := agents.RestoreObserver(state, newWorld(t, smallWorld).Reader, o.Lens()); !errors.Is(err, agents.ErrState) {
+	state := o.AppendState(nil, w.ReadOnly)
+	if _, err := view.RestoreObserver(state, newWorld(t, smallWorld).ReadOnly, o.Policy()); !errors.Is(err, agentworld.ErrState) {
 		t.Errorf("another world: err = %v, want ErrState", err)
 	}
-	if _, err := agents.RestoreObserver(state, w.Reader, compile(t, `{"policy":"everything"}`)); !errors.Is(err, agents.ErrState) {
+	if _, err := view.RestoreObserver(state, w.ReadOnly, compile(t, `{"policy":"everything"}`)); !errors.Is(err, agentworld.ErrState) {
 		t.Errorf("another lens: err = %v, want ErrState", err)
 	}
 }
@@ -103,15 +101,13 @@ func TestRestoreObserverElsewhere(t *testing.T) {
 func FuzzRestoreWorld(f *testing.F) {
 	w, _ := busy(f)
 	f.Add(w.AppendState(nil))
-	empty, err := agents.NewWorld(handlers...)
-	if err != nil {
-		f.Fatal(err)
-	}
+	empty, err := agentworld.NewWorld(handlers...)
+	require.NoError(f, err)
 	f.Add(empty.AppendState(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w, err := agents.RestoreWorld(b, handlers...)
+		w, err := agentworld.RestoreWorld(b, handlers...)
 		if err != nil {
-			if !errors.Is(err, agents.ErrState) && !errors.Is(err, agents.ErrStateVersion) {
+			if !errors.Is(err, agentworld.ErrState) && !errors.Is(err, agentworld.ErrStateVersion) {
 				t.Errorf("err = %v, want ErrState or ErrStateVersion", err)
 			}
 			return
@@ -119,10 +115,10 @@ func FuzzRestoreWorld(f *testing.F) {
 		if again := w.AppendState(nil); !bytes.Equal(again, b) {
 			t.Errorf("state %x comes back as %x", b, again)
 		}
-		if _, err := agents.ParseWorld(w.Value(), handlers...); err != nil {
+		if _, err := agentworld.ParseWorld(w.Value(), handlers...); err != nil {
 			t.Errorf("its document is none: %v", err)
 		}
-		if _, err := w.Apply(effect(t, 9, "Move", "a", `{"to":[1,2]}`)); err != nil && !errors.Is(err, agents.ErrLimit) {
+		if _, err := w.Apply(effect(t, 9, "Move", "a", `{"to":[1,2]}`)); err != nil && !errors.Is(err, agentworld.ErrLimit) {
 			t.Errorf("it cannot go on: %v", err)
 		}
 	})
@@ -130,15 +126,18 @@ func FuzzRestoreWorld(f *testing.F) {
 
 func FuzzRestoreObserver(f *testing.F) {
 	w, o := busy(f)
-	f.Add(o.AppendState(nil, w.Reader))
-	f.Add(agents.NewObserver("a", o.Lens()).AppendState(nil, w.Reader))
+	f.Add(o.AppendState(nil, w.ReadOnly))
+	f.Add(view.NewObserver("a", o.Policy(), 0).AppendState(nil, w.ReadOnly))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		restored, err := agents.RestoreObserver(b, w.Reader, o.Lens())
+		restored, err := view.RestoreObserver(b, w.ReadOnly, o.Policy())
 		if err != nil {
-			if !errors.Is(err, agents.ErrState) && !errors.Is(err, agents.ErrStateVersion) {
+			if !errors.Is(err, agentworld.ErrState) && !errors.Is(err, agentworld.ErrStateVersion) {
 				t.Errorf("err = %v, want ErrState or ErrStateVersion", err)
 			}
 			return
+		}
+		if again := restored.AppendState(nil, w.ReadOnly); !bytes.Equal(again, b) {
+			t.Errorf("state %x comes back as %x", b, again)
 		}
 		if restored.Digest() != restored.View().Digest() {
 			t.Error("the digest is not that of the view")
@@ -156,19 +155,19 @@ func FuzzParseWorld(f *testing.F) {
 		if err1 != nil || err2 != nil {
 			return
 		}
-		w, err := agents.ParseWorld(v, handlers...)
+		w, err := agentworld.ParseWorld(v, handlers...)
 		if err != nil {
 			return
 		}
-		parsed, err := agents.ParseEffect(e)
+		parsed, err := agentworld.ParseEffect(e)
 		if err != nil {
 			return
 		}
-		refusal := w.Check(parsed)
+		_, refusal := w.Plan(parsed)
 		if _, err := w.Apply(parsed); (err == nil) != (refusal == nil) {
-			t.Errorf("Check says %v, Apply %v", refusal, err)
+			t.Errorf("Plan says %v, Apply %v", refusal, err)
 		}
-		if _, err := agents.RestoreWorld(w.AppendState(nil), handlers...); err != nil {
+		if _, err := agentworld.RestoreWorld(w.AppendState(nil), handlers...); err != nil {
 			t.Errorf("its state is none: %v", err)
 		}
 	})

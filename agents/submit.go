@@ -8,47 +8,45 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Decision is what the core says about a quantum.
+// Decision is the result of a quantum.
 type Decision struct {
 	// Outcomes are in the order of the submissions, whatever the order in which
 	// they were decided.
 	Outcomes []Outcome
 	// Records are to be kept all or none, and in this order.
-	Records []Record
+	Records []signal.Record
 }
 
 // Submit decides a lone intent: a quantum of one.
-func (c *Core) Submit(now time.Duration, in Intent) (Outcome, []Record) {
+func (c *Core) Submit(now time.Duration, in Intent) (Outcome, []signal.Record) {
 	d := c.Decide(now, Quantum{}, []Submission{{Intent: &in}})
 	return d.Outcomes[0], d.Records
 }
 
-// Broadcast decides a lone draft. Nobody is asked for leave, but what cannot be
-// applied to the world is refused.
-func (c *Core) Broadcast(now time.Duration, draft Draft) (Outcome, []Record) {
-	d := c.Decide(now, Quantum{}, []Submission{{Draft: &draft}})
-	return d.Outcomes[0], d.Records
-}
-
-// Decide decides what was asked in one quantum. The order in which it came
-// makes no difference: it is decided in the order of (sim_time, priority, source_id,
-// uuid). Each intent goes through these, of which the first that fails answers:
+// Decide decides the submissions of one quantum, in the order of (sim_time, priority,
+// source_id, uuid), so their order in subs makes no difference (the multi-agent design,
+// "Ordering and Time Authority"). Each intent passes these checks, and the first that
+// fails determines the outcome:
 //
 //   - it is well formed, and of a version that is spoken here
-//   - idempotency: what was answered is answered the same
+//   - idempotency: a request with a final outcome gets it again
 //   - the agent is registered, the world is not paused, the agent has permission
 //   - the generation's deadline
 //   - quota and cooldown; backpressure comes here, see [Intake]
 //   - staleness, against what had reached the agent when the quantum closed:
-//     what happens at the same time makes nobody stale
-//   - validation and the effect's own check, against the world as what comes
-//     before in the quantum leaves it. What would have been possible at its
-//     beginning conflicts with that
+//     effects of the same quantum make no intent stale
+//   - validation and the effect's own check, against the world after the effects
+//     before it in the quantum. An intent that would have been possible at the
+//     beginning of the quantum is refused with [ErrIntentConflict]
 //
-// Nothing is kept of a refusal that may change (see [Failure]), so the same
-// req_id may be tried again.
+// A refusal that is not final leaves no record (see [Failure]), so the same req_id may
+// be tried again.
 func (c *Core) Decide(now time.Duration, q Quantum, subs []Submission) Decision {
 	d := c.decide(now, q, subs)
 	if len(d.effects) > 0 && q.By != CloseSubmit {
@@ -58,9 +56,8 @@ func (c *Core) Decide(now time.Duration, q Quantum, subs []Submission) Decision 
 }
 
 // DecideBatch decides intents that are to be accepted all or none, in their
-// order. If one is refused, the others are with [BatchAborted], and nothing is
-// kept but refusals that are final. What was answered before counts as accepted if
-// it was.
+// order. If one is refused, the others are refused with [ErrBatchAborted], and only
+// final refusals are recorded. A duplicate counts as accepted if its request was.
 func (c *Core) DecideBatch(now time.Duration, intents []Intent) Decision {
 	subs := make([]Submission, len(intents))
 	for i := range intents {
@@ -76,10 +73,10 @@ func (c *Core) DecideBatch(now time.Duration, intents []Intent) Decision {
 	}
 	for i := range d.outcomes {
 		if d.outcomes[i].GlobalSeq > c.Seq() { // also what repeats one of them
-			d.outcomes[i] = Outcome{Rejection: reject(&intents[i], BatchAborted, "intent %d of the batch was refused", bad)}
+			d.outcomes[i] = Outcome{Rejection: reject(&intents[i], ErrBatchAborted, "intent %d of the batch was refused", bad)}
 		}
 	}
-	return Decision{d.outcomes, slices.DeleteFunc(d.records, func(r Record) bool { return r.Word != WordOutcome })}
+	return Decision{d.outcomes, slices.DeleteFunc(d.records, func(r signal.Record) bool { return r.Word != WordOutcome })}
 }
 
 // decider decides one quantum.
@@ -89,43 +86,45 @@ type decider struct {
 	q        Quantum
 	simTime  float64          // of the quantum
 	most     float64          // that an effect's sim_time may be
-	began    head             // of the world
-	journal  journal          // what the effects so far, which are tried on the world, wrote
-	last     *transaction     // of the one that the world does not have yet
+	began    uint64           // number of the world's last effect before the quantum
+	since    float64          // its sim_time
+	trial    *world.Trial     // has the effects so far, but for the last
+	last     *world.Plan      // of the one that the world does not have yet
 	waiting  []place          // what is decided next, and after
 	possible map[*Intent]bool // see conflicts
-	effects  []Effect
+	effects  []world.Effect
+	own      map[string]uint64 // effects of an agent's intents so far
 	tallies  map[string]*tally
-	answers  map[[2]string]Answer // in this quantum
+	answers  map[[2]string]FinalOutcome // in this quantum
 	outcomes []Outcome
-	records  []Record
+	records  []signal.Record
 }
 
 func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider {
 	now = max(now, c.now)
 	d := &decider{
-		c: c, now: now, q: q, most: math.Inf(1), began: c.world.s.head,
-		tallies: map[string]*tally{}, answers: map[[2]string]Answer{}, outcomes: make([]Outcome, len(subs)),
+		c: c, now: now, q: q, most: math.Inf(1), began: c.world.Seq(), since: c.world.SimTime(), trial: c.world.Try(),
+		own: map[string]uint64{}, tallies: map[string]*tally{}, answers: map[[2]string]FinalOutcome{}, outcomes: make([]Outcome, len(subs)),
 	}
-	defer d.undo()
+	defer d.trial.End()
 	switch {
-	case q.Timed && finite(q.SimTime):
+	case q.Timed && jsonvalue.Finite(q.SimTime):
 		d.simTime = q.SimTime
 	case c.config.Authority == TimeSim:
 		d.simTime = c.simTime
 	default:
-		d.simTime = Seconds(now)
+		d.simTime = world.Seconds(now)
 	}
 	if q.By == CloseTick || c.config.Authority == TimeWall {
 		d.most = d.simTime
 	}
 	if q.By == CloseTick && c.config.TickEffects {
-		tick := Draft{KindTimeTick, object{
-			{"sim_time", numberValue(d.simTime)},
-			{"delta_time", numberValue(q.DeltaTime)},
-			{"frame_number", integerValue(q.FrameNumber)},
-		}.value(), q.SourceID, SchemaVersion}
-		d.draft(&Submission{Draft: &tick}, d.began.time)
+		tick := EffectDraft{KindTimeTick, jsonvalue.Fields{
+			{"sim_time", jsonvalue.Float(d.simTime)},
+			{"delta_time", jsonvalue.Float(q.DeltaTime)},
+			{"frame_number", jsonvalue.Uint(q.FrameNumber)},
+		}.Value(), q.SourceID, world.SchemaVersion}
+		d.draft(&Submission{Draft: &tick}, d.since)
 	}
 	for d.waiting = c.order(q, d.simTime, subs); len(d.waiting) > 0; d.waiting = d.waiting[1:] {
 		p := d.waiting[0]
@@ -138,83 +137,85 @@ func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider 
 		case p.sub.Draft != nil:
 			*o = d.draft(p.sub, p.time)
 		default:
-			*o = Outcome{Rejection: &Rejection{Code: InvalidIntent, Recovery: ModifyIntent, Reason: "neither an intent nor a draft"}}
+			*o = Outcome{Rejection: &Rejection{Code: ErrInvalidIntent, Recovery: ModifyIntent, Reason: "neither an intent nor a draft"}}
 		}
 	}
 	return d
 }
 
 // closing is the record of how the quantum closed.
-func (d *decider) closing() Record {
-	o := object{
-		{"by", textValue(d.q.By)},
-		{"sim_time", numberValue(d.simTime)},
-		{"first", integerValue(d.effects[0].GlobalSeq)},
-		{"effects", integerValue(uint64(len(d.effects)))},
+func (d *decider) closing() signal.Record {
+	o := jsonvalue.Fields{
+		{"by", jsonvalue.Text(d.q.By)},
+		{"sim_time", jsonvalue.Float(d.simTime)},
+		{"first", jsonvalue.Uint(d.effects[0].GlobalSeq)},
+		{"effects", jsonvalue.Uint(uint64(len(d.effects)))},
 	}
 	if d.q.By == CloseTick {
-		if finite(d.q.DeltaTime) {
-			o = append(o, member{"delta_time", numberValue(d.q.DeltaTime)})
+		if jsonvalue.Finite(d.q.DeltaTime) {
+			o = append(o, jsonvalue.NamedValue{"delta_time", jsonvalue.Float(d.q.DeltaTime)})
 		}
-		o = append(o, member{"frame_number", integerValue(d.q.FrameNumber)}, member{"source_id", textValue(d.q.SourceID)})
+		o = append(o, jsonvalue.NamedValue{"frame_number", jsonvalue.Uint(d.q.FrameNumber)}, jsonvalue.NamedValue{"source_id", jsonvalue.Text(d.q.SourceID)})
 	}
-	return Record{WordQuantum, o.value()}
+	return signal.Record{Word: WordQuantum, Value: o.Value()}
 }
 
-// stand lets the world stand as it is after all effects so far. A quantum of
-// one effect leaves the world alone.
+// stand applies the last planned effect to the world on trial, so that it shows all
+// effects so far. It is called before the next plan; so a quantum of one effect never
+// changes the world.
 func (d *decider) stand() {
 	if d.last != nil {
-		d.last.commit(&d.journal)
+		d.trial.Apply(d.last)
 		d.last = nil
 	}
 }
 
-// undo leaves the world as it was. It runs whatever happens.
-func (d *decider) undo() {
-	if !d.journal.undone && d.journal.effects > 0 {
-		d.c.world.s.flip(&d.journal)
-	}
-}
-
-// conflicts reports whether an intent that is not possible would have been when
-// the quantum began. For the first that asks, the effects are undone to ask it of
-// all that wait, and done again: once in a quantum, whatever it holds.
+// conflicts reports whether an intent that is not possible now was possible when the
+// quantum began, both in the world as its agent may see it. The first call undoes the
+// effects, examines all undecided intents of the quantum and applies the effects
+// again, so that a quantum costs one such swap whatever it holds.
 func (d *decider) conflicts(in *Intent) bool {
 	if len(d.effects) == 0 {
 		return false
 	}
 	if d.possible == nil {
 		d.possible = map[*Intent]bool{}
-		d.c.world.s.flip(&d.journal)
+		d.trial.Swap()
 		for _, p := range d.waiting {
 			if p.sub.Intent == nil || p.sub.Intent.structure() != nil || d.c.agents[p.source] == nil {
 				continue
 			}
-			e := p.effect(d.began.seq+1, max(min(p.time, d.most), d.began.time))
-			_, problems := d.c.validate(p.sub.Intent, e)
-			d.possible[p.sub.Intent] = len(problems) == 0
+			e := p.effect(d.began+1, max(min(p.time, d.most), d.since))
+			sight := d.c.agents[p.source].observer.VisibleWorld(d.c.world.ReadOnly)
+			d.possible[p.sub.Intent] = len(d.c.examine(sight, p.sub.Intent, e)) == 0
 		}
-		d.c.world.s.flip(&d.journal)
+		d.trial.Swap()
 	}
 	return d.possible[in]
 }
 
 // accept takes an effect.
-func (d *decider) accept(e Effect, plan *transaction, in *Intent, priority int) Outcome {
+func (d *decider) accept(e world.Effect, plan *world.Plan, in *Intent, priority int) Outcome {
 	d.effects = append(d.effects, e)
 	d.last = plan
-	d.records = append(d.records, effectRecord(e, in, priority))
 	kept := e
-	return Outcome{Status: Accepted, GlobalSeq: e.GlobalSeq, UUID: e.UUID, Effect: &kept}
+	o := Outcome{Status: Accepted, GlobalSeq: e.GlobalSeq, UUID: e.UUID, Effect: &kept}
+	if in != nil {
+		// The number counts the agent's own effects of the quantum alone, so it reveals
+		// nothing about those of others.
+		o.Number = d.c.agents[in.AgentID].deliveries + d.own[in.AgentID]
+		d.own[in.AgentID]++
+	}
+	d.records = append(d.records, effectRecord(e, in, priority, o.Number))
+	return o
 }
 
-func (d *decider) seq() uint64 { return d.began.seq + uint64(len(d.effects)) + 1 }
+func (d *decider) seq() uint64 { return d.began + uint64(len(d.effects)) + 1 }
 
 // time returns the sim_time of the next effect, which is wanted for t: never
 // before the one of the effect before it.
 func (d *decider) time(t float64) float64 {
-	last := d.began.time
+	last := d.since
 	if n := len(d.effects); n > 0 {
 		last = d.effects[n-1].SimTime
 	}
@@ -229,33 +230,33 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 	}
 	draft := *s.Draft
 	if draft.SchemaVersion == "" {
-		draft.SchemaVersion = SchemaVersion
+		draft.SchemaVersion = world.SchemaVersion
 	}
 	in := Intent{AgentID: draft.SourceID}
 	if r := d.c.unbound(&in); r != nil {
 		return Outcome{Rejection: r}
 	}
 	if !compatible(draft.SchemaVersion) {
-		return Outcome{Rejection: reject(&in, VersionMismatch, "schema_version %q, this program speaks %s", draft.SchemaVersion, SchemaVersion)}
+		return Outcome{Rejection: reject(&in, ErrVersionMismatch, "schema_version %q, this program speaks %s", draft.SchemaVersion, world.SchemaVersion)}
 	}
 	if err := soundPayload(draft.Payload); err != nil {
-		return Outcome{Rejection: reject(&in, InvalidIntent, "payload: %v", err)}
+		return Outcome{Rejection: reject(&in, ErrInvalidIntent, "payload: %v", err)}
 	}
 	if r := d.c.tooLarge(&in, draft.Payload); r != nil {
 		return Outcome{Rejection: r}
 	}
 	for _, text := range []string{uuid, draft.Kind, draft.SourceID, draft.SchemaVersion} {
-		if len(text) > MaxID || !utf8.ValidString(text) {
-			return Outcome{Rejection: reject(&in, InvalidIntent, "%q: want at most %d bytes of UTF-8", clip(text), MaxID)}
+		if len(text) > world.MaxID || !utf8.ValidString(text) {
+			return Outcome{Rejection: reject(&in, ErrInvalidIntent, "%q: want at most %d bytes of UTF-8", clip(text), world.MaxID)}
 		}
 	}
 	e := draft.Effect(uuid, seq, d.time(t), "")
 	d.stand()
-	plan, err := d.c.world.plan(e)
+	plan, err := d.c.world.Plan(e)
 	if err != nil {
-		r := reject(&in, Invalid, "")
+		r := reject(&in, ErrInvalid, "")
 		p := Problem{Reason: err.Error()}
-		if effectErr, ok := errors.AsType[*EffectError](err); ok {
+		if effectErr, ok := errors.AsType[*world.EffectError](err); ok {
 			p.Path = effectErr.Path
 		}
 		r.Problems = []Problem{p}
@@ -283,19 +284,22 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 	seq := d.seq()
 	e := p.effect(seq, d.time(p.time))
 	d.stand()
-	plan, problems := c.validate(in, e)
+	plan, problems, beyond := c.validate(in, e)
 	if len(problems) > 0 {
-		code := Invalid
-		if d.conflicts(in) {
-			code = IntentConflict
+		code := ErrInvalid
+		// A problem beyond what the agent may know is never a conflict: the code would
+		// reveal whether it arose before the quantum or in it.
+		if !beyond && d.conflicts(in) {
+			code = ErrIntentConflict
 		}
 		r := reject(in, code, "")
 		r.Problems = problems
 		return Outcome{Rejection: d.refuse(in, r)}
 	}
-	d.answers[key] = Answer{GlobalSeq: seq}
 	d.tally(in).add(in.Kind, d.now, cost(in.Payload))
-	return d.accept(e, plan, in, p.priority)
+	o := d.accept(e, plan, in, p.priority)
+	d.answers[key] = FinalOutcome{GlobalSeq: seq, Number: o.Number}
+	return o
 }
 
 func (d *decider) tally(in *Intent) *tally {
@@ -307,11 +311,13 @@ func (d *decider) tally(in *Intent) *tally {
 	return t
 }
 
-// refuse keeps a final refusal, if the agent has quota left for it: or else
-// nonsense could fill the log. It returns what to answer: without quota that.
+// refuse records a final refusal and charges it to the agent's quota, so that invalid
+// intents cannot fill the log. It returns the rejection to send: without quota left
+// that is the quota's, which leaves no record.
 func (d *decider) refuse(in *Intent, r *Rejection) *Rejection {
 	a, ok := d.c.agents[in.AgentID]
 	if !r.Code.Final() || !ok {
+		r.unrecorded()
 		return r
 	}
 	tokens := cost(in.Payload)
@@ -321,15 +327,15 @@ func (d *decider) refuse(in *Intent, r *Rejection) *Rejection {
 	}
 	record := refusal(r, tokens)
 	d.records = append(d.records, record)
-	d.answers[[2]string{in.AgentID, in.ReqID}] = Answer{Code: r.Code, Reason: textOf(record.Value, "reason")}
+	d.answers[[2]string{in.AgentID, in.ReqID}] = FinalOutcome{Code: r.Code, Reason: r.Reason, Problems: r.Problems}
 	t := d.tally(in)
 	t.intents++
 	t.tokens += tokens
 	return r
 }
 
-// admit is the first half of a decision, up to the quota; more is what counts
-// beside what is recorded. It returns false if the intent may go on.
+// admit is the first half of a decision, up to the quota. more counts against the
+// quota in addition to the recorded uses. It returns false if the intent passes.
 func (c *Core) admit(now time.Duration, in *Intent, more *tally) (Outcome, bool) {
 	refused := func(r *Rejection) (Outcome, bool) { return Outcome{Rejection: r}, true }
 	if r := in.structure(); r != nil {
@@ -344,14 +350,14 @@ func (c *Core) admit(now time.Duration, in *Intent, more *tally) (Outcome, bool)
 	a, ok := c.agents[in.AgentID]
 	switch {
 	case !ok:
-		return refused(reject(in, UnknownAgent, "nobody of this id is registered"))
+		return refused(reject(in, ErrUnknownAgent, "agent %q is not registered", in.AgentID))
 	case c.config.Paused:
-		return refused(reject(in, WorldPaused, ""))
+		return refused(reject(in, ErrWorldPaused, ""))
 	case !a.permits(in.Kind):
-		return refused(reject(in, Forbidden, "no permission for %s", in.Kind))
+		return refused(reject(in, ErrForbidden, textForbidden, in.Kind))
 	}
 	if t, ok := a.tokens[in.ReqID]; ok && t.Deadline > 0 && now >= t.Deadline {
-		return refused(reject(in, Timeout, ReasonTimeout))
+		return refused(reject(in, ErrTimeout, ReasonTimeout))
 	}
 	if r := a.quota.allow(now, in, cost(in.Payload), &a.settings, more); r != nil {
 		return refused(r)
@@ -359,19 +365,19 @@ func (c *Core) admit(now time.Duration, in *Intent, more *tally) (Outcome, bool)
 	return Outcome{}, false
 }
 
-// staleness says whether an intent goes by something that is out of date. One
-// whose generation only conflicts interrupt is stale by a conflict alone.
+// staleness refuses an intent whose context is out of date. If the agent is interrupted
+// by conflicts alone, only a conflict makes the intent of a generation stale.
 func (c *Core) staleness(now time.Duration, a *agentState, in *Intent) *Rejection {
 	latest := a.seen(now)
-	if !behind(latest, in.ContextSeq, a.settings.Staleness) {
+	if !a.sent.behind(latest, in.ContextSeq, a.settings.Staleness) {
 		return nil
 	}
 	if t, ok := a.tokens[in.ReqID]; ok && a.settings.Interrupt == InterruptConflict && in.ContextSeq >= t.ContextSeq {
-		if !t.clashed(now) {
+		if !t.conflicted(now) {
 			return nil
 		}
 	}
-	r := reject(in, StaleContext, "%s_seq_gap_%d_threshold_%d", ReasonStale, latest-in.ContextSeq, a.settings.Staleness)
-	r.ExpectedSeq, r.ActualSeq = latest-a.settings.Staleness, in.ContextSeq
+	r := reject(in, ErrStaleContext, textStale, ReasonStale, a.sent.gap(latest, in.ContextSeq), a.settings.Staleness)
+	r.ExpectedSeq, r.ActualSeq = a.sent.least(latest, a.settings.Staleness), in.ContextSeq
 	return r
 }

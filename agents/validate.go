@@ -7,11 +7,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Rules are what the core itself asks of an intent's meaning, beyond what makes
-// its effect possible at all. Those about distances are off unless they are said.
+// Rules are the core's own checks of an intent's meaning, beyond whether its effect is
+// possible. The checks of distances are off unless the configuration sets them.
 type Rules struct {
 	MaxPayload       int      // bytes of JSON
 	MaxText          int      // characters of what is spoken
@@ -25,158 +27,224 @@ type Rules struct {
 // rules reads the member rules: max_payload_bytes 10000, max_text 1000,
 // max_move_distance, min_separation, max_interact_distance, interaction_types,
 // refused_words.
-func (c *compiler) rules(v signal.Value, path string) Rules {
+func (c configReader) rules(v signal.Value, path string) Rules {
 	if v == nil {
-		v = emptyObject()
+		v = jsonvalue.Empty()
 	}
 	if v.Kind() != signal.KindObject {
-		c.fail(path, "%v, want an object", v.Kind())
+		c.Fail(path, "%v, want an object", v.Kind())
 	}
-	c.only(v, path, "max_payload_bytes", "max_text", "max_move_distance", "min_separation",
+	c.Only(v, path, "max_payload_bytes", "max_text", "max_move_distance", "min_separation",
 		"max_interact_distance", "interaction_types", "refused_words")
 	return Rules{
-		MaxPayload:       int(c.number(v, path, "max_payload_bytes", 10_000, 2, MaxPayload)),
-		MaxText:          int(c.number(v, path, "max_text", 1000, 1, MaxPayload)),
-		MaxMove:          c.number(v, path, "max_move_distance", 0, 0, 4*MaxCoordinate),
-		MinSeparation:    c.number(v, path, "min_separation", 0, 0, 4*MaxCoordinate),
-		MaxInteract:      c.number(v, path, "max_interact_distance", 0, 0, 4*MaxCoordinate),
-		InteractionTypes: c.names(v, path, "interaction_types"),
-		RefusedWords:     c.names(v, path, "refused_words"),
+		MaxPayload:       int(c.Number(v, path, "max_payload_bytes", 10_000, 2, world.MaxPayload)),
+		MaxText:          int(c.Number(v, path, "max_text", 1000, 1, world.MaxPayload)),
+		MaxMove:          c.Number(v, path, "max_move_distance", 0, 0, 4*world.MaxCoordinate),
+		MinSeparation:    c.Number(v, path, "min_separation", 0, 0, 4*world.MaxCoordinate),
+		MaxInteract:      c.Number(v, path, "max_interact_distance", 0, 0, 4*world.MaxCoordinate),
+		InteractionTypes: c.Names(v, path, "interaction_types"),
+		RefusedWords:     c.Names(v, path, "refused_words"),
 	}
-}
-
-// Validator is a rule of the program's own about intents: a pure function. It is
-// asked when an intent is decided, never on replay, where the decision is recorded.
-// One that panics has found a problem.
-type Validator struct {
-	Name string
-	// Order says when it is asked, the smaller first; of equal ones as given.
-	// All are asked, whatever the others found.
-	Order int
-	Check func(w Reader, in Intent) []Problem
-}
-
-func (v *Validator) check(w Reader, in Intent) (found []Problem) {
-	defer func() {
-		if r := recover(); r != nil {
-			found = []Problem{{Reason: fmt.Sprintf("%s panicked: %v", v.Name, r)}}
-		}
-	}()
-	return v.Check(w, in)
 }
 
 // maxProblems bounds what one answer names.
 const maxProblems = 100
 
-// validate asks all rules about an intent. Its effect is planned too, for that
-// is what would happen. Without problems the plan is one that can be carried out.
-func (c *Core) validate(in *Intent, e Effect) (*transaction, []Problem) {
-	w := c.world
+// validate asks all rules about an intent. Without problems the plan is one that
+// can be carried out.
+//
+// It first reads only the world as the agent may see it ([Core.examine]): the agent is
+// sent these problems in full. If there are none, it reads the whole world
+// ([Core.carryOut]): the agent is sent these problems in the words of [Declassified].
+// beyond reports which of the two the problems are.
+func (c *Core) validate(in *Intent, e world.Effect) (t *world.Plan, problems []Problem, beyond bool) {
+	sight := c.agents[in.AgentID].observer.VisibleWorld(c.world.ReadOnly)
+	if problems = c.examine(sight, in, e); len(problems) > 0 {
+		return nil, problems[:min(len(problems), maxProblems)], false
+	}
+	t, problems = c.carryOut(sight, in, e)
+	return t, problems[:min(len(problems), maxProblems)], len(problems) > 0
+}
+
+// examine returns the problems that an intent has in the world as its agent may
+// see it.
+func (c *Core) examine(w world.ReadOnly, in *Intent, e world.Effect) []Problem {
 	var found []Problem
 	add := func(path, format string, args ...any) {
 		found = append(found, Problem{path, fmt.Sprintf(format, args...)})
 	}
 	rules := &c.config.Rules
 	if size := len(in.Payload.AppendJSON(nil)); size > rules.MaxPayload {
-		add("/payload", "%d bytes, at most %d", size, rules.MaxPayload)
+		add("/payload", textPayloadSize, size, rules.MaxPayload)
 	}
 	if !c.knows(in.Kind) {
-		add("/kind", "%q is no kind of intent", in.Kind)
+		add("/kind", textUnknownKind, in.Kind)
 	}
 	switch in.Kind {
-	case KindSpeak:
+	case world.KindSpeak:
 		c.validateSpeak(in, add)
-	case KindMove:
-		c.validateMove(w.Reader, in, add)
-	case KindInteract:
-		c.validateInteract(w.Reader, in, add)
+	case world.KindMove:
+		c.validateMove(w, in, add)
+	case world.KindInteract:
+		c.validateInteract(w, in, add)
 	default:
 	}
 	for i := range c.options.Validators {
+		if v := &c.options.Validators[i]; v.Declassifies == "" {
+			found = append(found, v.check(w, *in)...)
+		}
+	}
+	if err := c.world.CheckAs(w, e); err != nil {
+		if p := problemOf(err); p.Path == "" || !slices.ContainsFunc(found, func(f Problem) bool { return f.Path == p.Path }) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// problemOf returns the problem that an agent is sent about an effect that cannot be applied.
+func problemOf(err error) Problem {
+	if effectErr, ok := errors.AsType[*world.EffectError](err); ok {
+		return Problem{effectErr.Path, fmt.Sprintf(textEffectError, effectErr.Reason, effectErr.Err)}
+	}
+	return Problem{Reason: err.Error()}
+}
+
+// carryOut plans the effect of an intent that has no problem in the world as its
+// agent may see it. A refusal of the world beyond that is sent in general words.
+func (c *Core) carryOut(sight world.ReadOnly, in *Intent, e world.Effect) (*world.Plan, []Problem) {
+	for i := range c.options.Validators {
 		v := &c.options.Validators[i]
-		for _, p := range v.check(w.Reader, *in) {
-			if p.Reason == "" {
-				p.Reason = v.Name
-			}
-			found = append(found, p)
+		if v.Declassifies == "" {
+			continue
+		}
+		if found := v.check(c.world.ReadOnly, *in); len(found) > 0 {
+			return nil, found
 		}
 	}
-	t, err := w.plan(e)
-	if err != nil {
-		p := Problem{Reason: err.Error()}
-		if effectErr, ok := errors.AsType[*EffectError](err); ok {
-			p = Problem{effectErr.Path, effectErr.Reason + ": " + effectErr.Err.Error()}
-		}
-		if !slices.ContainsFunc(found, func(f Problem) bool { return f.Path == p.Path && p.Path != "" }) {
-			found = append(found, p)
+	if in.Kind == world.KindMove {
+		if p := c.validateRoom(in); p != nil {
+			return nil, []Problem{*p}
 		}
 	}
-	return t, found[:min(len(found), maxProblems)]
+	t, err := c.world.Plan(e)
+	if err == nil {
+		if found := c.touches(sight, in, t.Changes()); len(found) > 0 {
+			return nil, found
+		}
+		return t, nil
+	}
+	switch {
+	case errors.Is(err, world.ErrPayload):
+		return nil, []Problem{problemOf(err)} // of the intent's own payload
+	case errors.Is(err, world.ErrLimit):
+		return nil, []Problem{{Reason: reasonLimit}}
+	default:
+		return nil, []Problem{{Reason: reasonHandler}}
+	}
 }
 
 // knows reports whether an intent may be of a kind.
 func (c *Core) knows(kind string) bool {
 	switch kind {
-	case KindSpeak, KindMove, KindInteract, KindCustom:
+	case world.KindSpeak, world.KindMove, world.KindInteract, KindCustom:
 		return true
 	}
-	_, handled := c.world.handlers[kind]
-	return handled || slices.Contains(c.config.Kinds, kind)
+	return c.world.Handles(kind) || slices.Contains(c.config.Kinds, kind)
 }
 
 func (c *Core) validateSpeak(in *Intent, add func(path, format string, args ...any)) {
 	rules := &c.config.Rules
-	text, ok := textMember(in.Payload, "text", "message")
+	text, ok := jsonvalue.TextMember(in.Payload, "text", "message")
 	switch {
 	case !ok:
-		add("/payload/text", "missing")
+		add("/payload/text", textMissing)
 	case strings.TrimSpace(text) == "":
-		add("/payload/text", "nothing is said")
+		add("/payload/text", textSilence)
 	case utf8.RuneCountInString(text) > rules.MaxText:
-		add("/payload/text", "more than %d characters", rules.MaxText)
+		add("/payload/text", textTooLong, rules.MaxText)
 	}
 	if len(rules.RefusedWords) == 0 {
 		return
 	}
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n.,;:!?\"'()[]", r) }) {
 		if slices.ContainsFunc(rules.RefusedWords, func(w string) bool { return strings.EqualFold(w, word) }) {
-			add("/payload/text", "the word %q is refused", word)
+			add("/payload/text", textRefusedWord, word)
 			return
 		}
 	}
 }
 
-func (c *Core) validateMove(w Reader, in *Intent, add func(path, format string, args ...any)) {
+// validateMove holds a Move against the rules, as far as the agent may know what
+// they ask about; see validateRoom for the rest.
+func (c *Core) validateMove(w world.ReadOnly, in *Intent, add func(path, format string, args ...any)) {
 	rules := &c.config.Rules
-	to, err := MoveTarget(in.Payload)
+	to, err := world.MoveTarget(in.Payload)
 	if err != nil {
 		return // the effect's own check says so
 	}
-	if from, ok := w.Position(in.AgentID); ok && rules.MaxMove > 0 && from.Distance(to) > rules.MaxMove {
-		add("/payload/to", "%g away, at most %g", from.Distance(to), rules.MaxMove)
+	if from, told, ok := c.own(w, in.AgentID); ok && rules.MaxMove > 0 && from.Distance(to) > rules.MaxMove {
+		addDistance(add, "/payload/to", told, from.Distance(to), rules.MaxMove)
 	}
-	if rules.MinSeparation > 0 {
-		for _, id := range w.Within(to, rules.MinSeparation) {
-			if at, _ := w.Position(id); id != in.AgentID && at.Distance(to) < rules.MinSeparation {
-				add("/payload/to", "%q is there", id)
-				break
-			}
-		}
+	for _, id := range c.near(w, in.AgentID, to) {
+		add("/payload/to", textOccupiedBy, id)
+		break
 	}
 }
 
-func (c *Core) validateInteract(w Reader, in *Intent, add func(path, format string, args ...any)) {
+// near returns the ids that w shows closer to a position than the rules allow, without
+// the agent itself.
+func (c *Core) near(w world.ReadOnly, agent string, to world.Position) []string {
+	least := c.config.Rules.MinSeparation
+	if least <= 0 {
+		return nil
+	}
+	return slices.DeleteFunc(w.Within(to, least), func(id string) bool {
+		at, _ := w.Position(id)
+		return id == agent || at.Distance(to) >= least
+	})
+}
+
+// validateRoom says whether a Move ends too close to something, whatever it is.
+func (c *Core) validateRoom(in *Intent) *Problem {
+	to, err := world.MoveTarget(in.Payload)
+	if err != nil || len(c.near(c.world.ReadOnly, in.AgentID, to)) == 0 {
+		return nil
+	}
+	return &Problem{"/payload/to", reasonOccupied}
+}
+
+// own returns the position of an agent, and in told whether the agent may know it.
+func (c *Core) own(sight world.ReadOnly, agent string) (at world.Position, told, ok bool) {
+	_, told = sight.Position(agent)
+	at, ok = c.world.Position(agent)
+	return at, told, ok
+}
+
+// addDistance adds that something is too far. The distance is sent only to an
+// agent that may know both ends.
+func addDistance(add func(path, format string, args ...any), path string, told bool, distance, most float64) {
+	if told {
+		add(path, textDistance, distance, most)
+	} else {
+		add(path, reasonTooFar)
+	}
+}
+
+// validateInteract holds an Interact against the rules. A target whose position
+// the agent may not know is treated as one that has none.
+func (c *Core) validateInteract(w world.ReadOnly, in *Intent, add func(path, format string, args ...any)) {
 	rules := &c.config.Rules
-	if target, ok := textMember(in.Payload, "target_id", "target"); ok && rules.MaxInteract > 0 {
-		here, ok1 := w.Position(in.AgentID)
+	if target, ok := jsonvalue.TextMember(in.Payload, "target_id", "target"); ok && rules.MaxInteract > 0 {
+		here, told, ok1 := c.own(w, in.AgentID)
 		there, ok2 := w.Position(target)
 		if ok1 && ok2 && here.Distance(there) > rules.MaxInteract {
-			add("/payload/target_id", "%g away, at most %g", here.Distance(there), rules.MaxInteract)
+			addDistance(add, "/payload/target_id", told, here.Distance(there), rules.MaxInteract)
 		}
 	}
 	if len(rules.InteractionTypes) > 0 {
-		if typ, _ := textMember(in.Payload, "type", "interaction_type"); !slices.Contains(rules.InteractionTypes, typ) {
-			add("/payload/type", "want one of %s", strings.Join(rules.InteractionTypes, ", "))
+		if typ, _ := jsonvalue.TextMember(in.Payload, "type", "interaction_type"); !slices.Contains(rules.InteractionTypes, typ) {
+			add("/payload/type", textInteraction, strings.Join(rules.InteractionTypes, ", "))
 		}
 	}
 }

@@ -9,9 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -22,19 +26,19 @@ const smallWorld = `{
 	"metadata": {"name": "town"}
 }`
 
-func newWorld(t rapid.TB, text string) *agents.World {
+func newWorld(t rapid.TB, text string) *world.World {
 	t.Helper()
-	w, err := agents.ParseWorld(parse(t, text), handlers...)
+	w, err := world.ParseWorld(parse(t, text), handlers...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-func effect(t rapid.TB, seq uint64, kind, source, payload string) agents.Effect {
+func effect(t rapid.TB, seq uint64, kind, source, payload string) world.Effect {
 	t.Helper()
-	d := agents.Draft{Kind: kind, Payload: parse(t, payload), SourceID: source, SchemaVersion: agents.SchemaVersion}
-	return d.Effect(fmt.Sprint("u", seq), seq, agents.Seconds(time.Duration(seq)*500*time.Millisecond), "")
+	d := agents.EffectDraft{Kind: kind, Payload: parse(t, payload), SourceID: source, SchemaVersion: world.SchemaVersion}
+	return d.Effect(fmt.Sprint("u", seq), seq, world.Seconds(time.Duration(seq)*500*time.Millisecond), "")
 }
 
 // TestEffects applies one effect of each kind to a small world and shows what
@@ -46,7 +50,7 @@ func TestEffects(t *testing.T) {
 			`add /entities/a/last_move_time 2.0, add /entities/a/last_position [0.0,0.0,0.0], add /entities/a/position [3.0,4.0,0.0], replace /spatial_index/a [3.0,4.0,0.0]`,
 			"/entities/a/last_move_time /entities/a/last_position /entities/a/position /spatial_index/a",
 		},
-		{"move of what is no entity", "Move", "ghost", `{"position":[1,1]}`, `add /spatial_index/ghost [1.0,1.0,0.0]`, "/spatial_index/ghost"},
+		{"move of an unknown entity", "Move", "ghost", `{"position":[1,1]}`, `add /spatial_index/ghost [1.0,1.0,0.0]`, "/spatial_index/ghost"},
 		{
 			"speak", "Speak", "b", `{"text":"hi"}`,
 			`add /entities/b/last_message "hi", add /entities/b/last_speak_time 2.0, replace /entities/b/message_count 2`,
@@ -77,7 +81,7 @@ func TestEffects(t *testing.T) {
 			`add /entities/d~1e {"x":1}, add /spatial_index/d~1e [1.0,2.0,0.0]`, "/entities/d~1e /entities/d~1e/x /spatial_index/d~1e",
 		},
 		{
-			"create anew", "EntityCreated", "", `{"entity_id":"a"}`,
+			"create again", "EntityCreated", "", `{"entity_id":"a"}`,
 			`remove /entities/a/hp, remove /entities/a/team, remove /spatial_index/a`, "/entities/a/hp /entities/a/team /spatial_index/a",
 		},
 		{
@@ -108,15 +112,12 @@ func TestEffects(t *testing.T) {
 			w := newWorld(t, smallWorld)
 			before := w.Value()
 			e := effect(t, 4, tt.kind, tt.source, tt.payload)
-			if err := w.Check(e); err != nil {
-				t.Fatal(err)
-			}
+			_, err := w.Plan(e)
+			require.NoError(t, err)
 			c, err := w.Apply(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var patch []string
-			for _, op := range agents.Diff(before, w.Value(), 0) {
+			for _, op := range view.Diff(before, w.Value(), 0) {
 				if !strings.HasPrefix(op.Path, "/metadata/") {
 					patch = append(patch, strings.TrimSpace(op.Op+" "+op.Path+" "+strings.TrimSuffix(canonical(op.Value), "null")))
 				}
@@ -135,45 +136,45 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestCheck shows what is refused before it is recorded, and how it is told.
-func TestCheck(t *testing.T) {
-	long := strings.Repeat("x", agents.MaxEntityBytes)
-	deep := strings.Repeat("[", agents.MaxEntityDepth) + strings.Repeat("]", agents.MaxEntityDepth)
+// TestPlanRefuses shows the effects that Plan refuses, and the errors.
+func TestPlanRefuses(t *testing.T) {
+	long := strings.Repeat("x", world.MaxEntityBytes)
+	deep := strings.Repeat("[", world.MaxEntityDepth) + strings.Repeat("]", world.MaxEntityDepth)
 	for _, tt := range []struct {
 		kind, source, payload string
 		is                    error
 		want                  string
 	}{
-		{"", "a", `{}`, agents.ErrPayload, `effect "" /kind: want 1 to 256 bytes`},
-		{"Move", "a", `{}`, agents.ErrPayload, `effect "Move" /payload/to: missing`},
-		{"Move", "a", `{"to":[1]}`, agents.ErrPayload, `/payload/to: want an array of two or three numbers`},
-		{"Move", "a", `{"to":[1,2,3,4]}`, agents.ErrPayload, `/payload/to: want an array`},
-		{"Move", "a", `{"to":[1,"2"]}`, agents.ErrPayload, `/payload/to: element 1 is no number`},
-		{"Move", "a", `{"position":[1,1e13]}`, agents.ErrPayload, `/payload/position: element 1 is beyond 1e+12`},
-		{"Move", "", `{"to":[1,2]}`, agents.ErrPayload, `/source_id: an id has 1 to 256 bytes`},
-		{"Speak", "a", `{"text":7}`, agents.ErrPayload, `/payload/text: integer, want a string`},
-		{"Speak", "a", `{"channel":"radio"}`, agents.ErrPayload, `/payload/channel: "radio", want public, team or private`},
-		{"Speak", "a", `{"channel":"private"}`, agents.ErrPayload, `/payload/target_id: missing`},
-		{"Speak", "a", `{"channel":"private","target_id":"z"}`, agents.ErrUnknownEntity, `/payload/target_id: "z": no such entity`},
-		{"Interact", "a", `{"target":"z"}`, agents.ErrUnknownEntity, `/payload/target: "z"`},
-		{"EntityCreated", "", `{"entity_id":""}`, agents.ErrPayload, `/payload/entity_id: an id has`},
-		{"EntityCreated", "", `{"entity_id":"d","entity_data":[]}`, agents.ErrPayload, `an entity is an object`},
-		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"position":"here"}}`, agents.ErrPayload, `/payload/entity_data/position: want an array`},
-		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"x":"` + long + `"}}`, agents.ErrLimit, `entity "d": more than 65536 bytes`},
-		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"x":` + deep + `}}`, agents.ErrLimit, `entity "d": deeper than 64 levels`},
-		{"EntityUpdated", "", `{"entity_id":"a","fields":{"x":"` + long + `"}}`, agents.ErrLimit, `more than 65536 bytes`},
-		{"EntityUpdated", "", `{"entity_id":"a","fields":[]}`, agents.ErrPayload, `/payload/fields: array, want an object`},
-		{"EntityUpdated", "", `{"entity_id":"a","remove":[1]}`, agents.ErrPayload, `/payload/remove: integer, want names`},
-		{"EntityRemoved", "", `{"entity_id":"z"}`, agents.ErrUnknownEntity, `/payload/entity_id: "z"`},
-		{"RelationshipAdded", "", `{"from":"a","to":"z"}`, agents.ErrUnknownEntity, `/payload/to: "z"`},
-		{"RelationshipAdded", "", `{"from":"a","to":"b","strength":"much"}`, agents.ErrPayload, `/payload/strength: string, want a number`},
-		{"Swap", "a", `{"with":"c"}`, agents.ErrRefused, `effect "Swap": both need a position`},
+		{"", "a", `{}`, world.ErrPayload, `effect "" /kind: want 1 to 256 bytes`},
+		{"Move", "a", `{}`, world.ErrPayload, `effect "Move" /payload/to: missing`},
+		{"Move", "a", `{"to":[1]}`, world.ErrPayload, `/payload/to: want an array of two or three numbers`},
+		{"Move", "a", `{"to":[1,2,3,4]}`, world.ErrPayload, `/payload/to: want an array`},
+		{"Move", "a", `{"to":[1,"2"]}`, world.ErrPayload, `/payload/to: element 1 is no number`},
+		{"Move", "a", `{"position":[1,1e13]}`, world.ErrPayload, `/payload/position: element 1 is beyond 1e+12`},
+		{"Move", "", `{"to":[1,2]}`, world.ErrPayload, `/source_id: an id has 1 to 256 bytes`},
+		{"Speak", "a", `{"text":7}`, world.ErrPayload, `/payload/text: integer, want a string`},
+		{"Speak", "a", `{"channel":"radio"}`, world.ErrPayload, `/payload/channel: "radio", want public, team or private`},
+		{"Speak", "a", `{"channel":"private"}`, world.ErrPayload, `/payload/target_id: missing`},
+		{"Speak", "a", `{"channel":"private","target_id":"z"}`, world.ErrUnknownEntity, `/payload/target_id: "z": no such entity`},
+		{"Interact", "a", `{"target":"z"}`, world.ErrUnknownEntity, `/payload/target: "z"`},
+		{"EntityCreated", "", `{"entity_id":""}`, world.ErrPayload, `/payload/entity_id: an id has`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":[]}`, world.ErrPayload, `an entity is an object`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"position":"here"}}`, world.ErrPayload, `/payload/entity_data/position: want an array`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"x":"` + long + `"}}`, world.ErrLimit, `entity "d": more than 65536 bytes`},
+		{"EntityCreated", "", `{"entity_id":"d","entity_data":{"x":` + deep + `}}`, world.ErrLimit, `entity "d": deeper than 64 levels`},
+		{"EntityUpdated", "", `{"entity_id":"a","fields":{"x":"` + long + `"}}`, world.ErrLimit, `more than 65536 bytes`},
+		{"EntityUpdated", "", `{"entity_id":"a","fields":[]}`, world.ErrPayload, `/payload/fields: array, want an object`},
+		{"EntityUpdated", "", `{"entity_id":"a","remove":[1]}`, world.ErrPayload, `/payload/remove: integer, want names`},
+		{"EntityRemoved", "", `{"entity_id":"z"}`, world.ErrUnknownEntity, `/payload/entity_id: "z"`},
+		{"RelationshipAdded", "", `{"from":"a","to":"z"}`, world.ErrUnknownEntity, `/payload/to: "z"`},
+		{"RelationshipAdded", "", `{"from":"a","to":"b","strength":"much"}`, world.ErrPayload, `/payload/strength: string, want a number`},
+		{"Swap", "a", `{"with":"c"}`, world.ErrRefused, `effect "Swap": both need a position`},
 	} {
-		err := newWorld(t, smallWorld).Check(effect(t, 1, tt.kind, tt.source, tt.payload))
+		_, err := newWorld(t, smallWorld).Plan(effect(t, 1, tt.kind, tt.source, tt.payload))
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %.60s: %v, want %v: %s", tt.kind, tt.payload, err, tt.is, tt.want)
 		}
-		if _, ok := errors.AsType[*agents.EffectError](err); !ok {
+		if _, ok := errors.AsType[*world.EffectError](err); !ok {
 			t.Errorf("%v is no EffectError", err)
 		}
 	}
@@ -183,25 +184,23 @@ func TestCheck(t *testing.T) {
 // than what comes from outside.
 func TestHandlerIsChecked(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change agents.Change
+		change world.Change
 		is     error
 	}{
-		"no value":          {agents.SetField("a", "f", signal.Value{0xc1}), agents.ErrPayload},
-		"no entity":         {agents.SetField("z", "f", parse(t, "1")), agents.ErrUnknownEntity},
-		"no object":         {agents.PutEntity("z", parse(t, "1")), agents.ErrPayload},
-		"no id":             {agents.PutEntity("", parse(t, "{}")), agents.ErrPayload},
-		"nowhere":           {agents.Place("a", agents.Point{X: 1e13}), agents.ErrPayload},
-		"to no entity":      {agents.Relate("a", agents.Relation{To: "z"}), agents.ErrUnknownEntity},
-		"a name too long":   {agents.RemoveField("a", strings.Repeat("x", 300)), agents.ErrLimit},
-		"removed to relate": {agents.Relate("gone", agents.Relation{To: "a"}), agents.ErrUnknownEntity},
+		"no value":          {world.SetField("a", "f", signal.Value{0xc1}), world.ErrPayload},
+		"no entity":         {world.SetField("z", "f", parse(t, "1")), world.ErrUnknownEntity},
+		"no object":         {world.PutEntity("z", parse(t, "1")), world.ErrPayload},
+		"no id":             {world.PutEntity("", parse(t, "{}")), world.ErrPayload},
+		"nowhere":           {world.Place("a", world.Position{X: 1e13}), world.ErrPayload},
+		"to no entity":      {world.Relate("a", world.Relation{To: "z"}), world.ErrUnknownEntity},
+		"a name too long":   {world.RemoveField("a", strings.Repeat("x", 300)), world.ErrLimit},
+		"removed to relate": {world.Relate("gone", world.Relation{To: "a"}), world.ErrUnknownEntity},
 	} {
-		h := agents.Handler{Kind: "Do", Plan: func(agents.Reader, agents.Effect) ([]agents.Change, error) {
-			return []agents.Change{agents.RemoveEntity("b"), tt.change}, nil
+		h := world.Handler{Kind: "Do", Plan: func(world.ReadOnly, world.Effect) ([]world.Change, error) {
+			return []world.Change{world.RemoveEntity("b"), tt.change}, nil
 		}}
-		w, err := agents.ParseWorld(parse(t, smallWorld), h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w, err := world.ParseWorld(parse(t, smallWorld), h)
+		require.NoError(t, err)
 		if _, err := w.Apply(effect(t, 1, "Do", "a", `{}`)); !errors.Is(err, tt.is) {
 			t.Errorf("%s: err = %v, want %v", name, err, tt.is)
 		}
@@ -209,31 +208,28 @@ func TestHandlerIsChecked(t *testing.T) {
 			t.Errorf("%s: half of it was applied", name)
 		}
 	}
-	many := agents.Handler{Kind: "Do", Plan: func(agents.Reader, agents.Effect) ([]agents.Change, error) {
-		return make([]agents.Change, agents.MaxChanges+1), nil
+	many := world.Handler{Kind: "Do", Plan: func(world.ReadOnly, world.Effect) ([]world.Change, error) {
+		return make([]world.Change, world.MaxChanges+1), nil
 	}}
-	w, err := agents.NewWorld(many)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Check(effect(t, 1, "Do", "a", `{}`)); !errors.Is(err, agents.ErrLimit) {
-		t.Errorf("err = %v, want ErrLimit", err)
-	}
+	w, err := world.NewWorld(many)
+	require.NoError(t, err)
+	_, err = w.Plan(effect(t, 1, "Do", "a", `{}`))
+	assert.ErrorIs(t, err, world.ErrLimit)
 }
 
 // TestNewWorld shows which handlers are refused.
 func TestNewWorld(t *testing.T) {
-	plan := func(agents.Reader, agents.Effect) ([]agents.Change, error) { return nil, nil }
-	for _, list := range [][]agents.Handler{
+	plan := func(world.ReadOnly, world.Effect) ([]world.Change, error) { return nil, nil }
+	for _, list := range [][]world.Handler{
 		{{Kind: "x"}}, {{Plan: plan}}, {{Kind: "Move", Plan: plan}}, {{Kind: "x", Plan: plan}, {Kind: "x", Plan: plan}},
 	} {
-		if _, err := agents.NewWorld(list...); err == nil {
+		if _, err := world.NewWorld(list...); err == nil {
 			t.Errorf("%v is taken", list)
 		}
 	}
 }
 
-// TestParseWorld shows how a world that is none is told.
+// TestParseWorld shows the errors of malformed worlds.
 func TestParseWorld(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`[]`, "agents: world: want an object"},
@@ -246,7 +242,7 @@ func TestParseWorld(t *testing.T) {
 		{`{"typed_relationships":[{"to":"b"}]}`, "agents: world: /typed_relationships: element 0: an id has 1 to 256 bytes"},
 		{`{"metadata":{"last_effect_seq":-1}}`, "agents: world: /metadata/last_effect_seq: want a sequence number"},
 	} {
-		if _, err := agents.ParseWorld(parse(t, tt.text)); err == nil || err.Error() != tt.want {
+		if _, err := world.ParseWorld(parse(t, tt.text)); err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %v, want %s", tt.text, err, tt.want)
 		}
 	}
@@ -260,22 +256,20 @@ func TestParseWorld(t *testing.T) {
 // removals, for circles and cones, in the order of ids.
 func TestSpatial(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := agents.Handler{Kind: "Put", Plan: func(_ agents.Reader, e agents.Effect) ([]agents.Change, error) {
+		h := world.Handler{Kind: "Put", Plan: func(_ world.ReadOnly, e world.Effect) ([]world.Change, error) {
 			if v, ok := e.Payload.Get("at"); ok {
-				at, err := agents.ParsePoint(v)
-				return []agents.Change{agents.Place(e.SourceID, at)}, err
+				at, err := world.ParsePosition(v)
+				return []world.Change{world.Place(e.SourceID, at)}, err
 			}
-			return []agents.Change{agents.Unplace(e.SourceID)}, nil
+			return []world.Change{world.Unplace(e.SourceID)}, nil
 		}}
-		w, err := agents.NewWorld(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w, err := world.NewWorld(h)
+		require.NoError(t, err)
 		number := rapid.OneOf(rapid.Float64Range(-10, 10), rapid.Map(rapid.IntRange(-5, 5), func(i int) float64 { return float64(i) }), rapid.Float64Range(-1e12, 1e12))
-		point := rapid.Custom(func(t *rapid.T) agents.Point {
-			return agents.Point{X: number.Draw(t, "x"), Y: number.Draw(t, "y"), Z: number.Draw(t, "z")}
+		point := rapid.Custom(func(t *rapid.T) world.Position {
+			return world.Position{X: number.Draw(t, "x"), Y: number.Draw(t, "y"), Z: number.Draw(t, "z")}
 		})
-		model := map[string]agents.Point{}
+		model := map[string]world.Position{}
 		for i := range rapid.IntRange(1, 300).Draw(t, "steps") {
 			id := fmt.Sprint(rapid.IntRange(0, 90).Draw(t, "id"))
 			payload := `{}`
@@ -289,7 +283,7 @@ func TestSpatial(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cone := agents.Cone{
+		cone := world.Cone{
 			At: point.Draw(t, "eye"), Facing: point.Draw(t, "facing"),
 			Angle: rapid.Float64Range(0, 400).Draw(t, "angle"), Range: rapid.OneOf(rapid.Float64Range(0, 20), rapid.Float64Range(0, 1e13)).Draw(t, "range"),
 		}
@@ -317,24 +311,24 @@ func TestSpatial(t *testing.T) {
 func TestCone(t *testing.T) {
 	for _, tt := range []struct {
 		angle float64
-		at    agents.Point
+		at    world.Position
 		want  bool
 	}{
-		{90, agents.Point{X: 1, Y: 1}, true},
-		{90, agents.Point{X: 1, Y: -1}, true},
-		{90, agents.Point{X: 1, Y: 1.001}, false},
-		{90, agents.Point{X: 7, Z: 7}, true},
-		{180, agents.Point{Y: 3}, true},
-		{180, agents.Point{X: -0.001, Y: 3}, false},
-		{0, agents.Point{X: 10}, true},
-		{0, agents.Point{X: 10.001}, false},
-		{0, agents.Point{X: 5, Y: 0.001}, false},
-		{360, agents.Point{X: -1}, true},
-		{270, agents.Point{X: -1, Y: 1}, true},
-		{270, agents.Point{X: -1, Y: 0.9}, false},
-		{10, agents.Point{}, true},
+		{90, world.Position{X: 1, Y: 1}, true},
+		{90, world.Position{X: 1, Y: -1}, true},
+		{90, world.Position{X: 1, Y: 1.001}, false},
+		{90, world.Position{X: 7, Z: 7}, true},
+		{180, world.Position{Y: 3}, true},
+		{180, world.Position{X: -0.001, Y: 3}, false},
+		{0, world.Position{X: 10}, true},
+		{0, world.Position{X: 10.001}, false},
+		{0, world.Position{X: 5, Y: 0.001}, false},
+		{360, world.Position{X: -1}, true},
+		{270, world.Position{X: -1, Y: 1}, true},
+		{270, world.Position{X: -1, Y: 0.9}, false},
+		{10, world.Position{}, true},
 	} {
-		c := agents.Cone{Facing: agents.Point{X: 2}, Angle: tt.angle, Range: 10}
+		c := world.Cone{Facing: world.Position{X: 2}, Angle: tt.angle, Range: 10}
 		if got := c.Holds(tt.at); got != tt.want {
 			t.Errorf("%g degrees, %v: %v, want %v", tt.angle, tt.at, got, tt.want)
 		}

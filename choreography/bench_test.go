@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -22,7 +25,7 @@ func office(tb testing.TB) (*choreography.Scheduler, []*signal.Signal) {
 		`{"on":"agent_state_change","steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.to"}]}`,
 		`{"on":"error","interrupts":true,"steps":[{"action":"playSound","sound":"alarm"},{"action":"flash","target":"signal.agentId","duration":300}]}`,
 	} {
-		define(tb, s, definition(tb, text))
+		define(tb, s, compiled(tb, text))
 	}
 	var signals []*signal.Signal
 	for _, line := range []string{
@@ -36,9 +39,7 @@ func office(tb testing.TB) (*choreography.Scheduler, []*signal.Signal) {
 		`{"id":"8","type":"completion","timestamp":0,"source":"b","correlationId":"c","payload":{"taskId":"t","success":false}}`,
 	} {
 		sig, err := signal.Parse([]byte(line))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		require.NoError(tb, err)
 		signals = append(signals, sig)
 	}
 	return s, signals
@@ -125,7 +126,7 @@ func BenchmarkActive(b *testing.B) {
 	for _, n := range []int{1, 1000, 100_000} {
 		for _, observed := range []struct {
 			name string
-			by   choreography.Observer
+			by   choreography.ActObserver
 		}{{"alone", nil}, {"observed", &deaf{}}, {"asked", &curious{}}} {
 			b.Run(fmt.Sprintf("%d/%s", n, observed.name), func(b *testing.B) {
 				s, sig := crowd(b, n)
@@ -165,7 +166,7 @@ func BenchmarkQueue(b *testing.B) {
 	}))
 	sig := &signal.Signal{Type: "x", Payload: value(b, object{"also": "b"})}
 	seq := uint64(0)
-	for range choreography.MaxWaiting {
+	for range definition.MaxWaiting {
 		seq++
 		s.Signal(seq, sig)
 	}
@@ -175,7 +176,7 @@ func BenchmarkQueue(b *testing.B) {
 		s.Signal(seq, sig)
 		s.Advance(s.Now() + time.Millisecond)
 	}
-	if s.Active() < choreography.MaxWaiting-1 {
+	if s.Active() < definition.MaxWaiting-1 {
 		b.Errorf("%d active", s.Active())
 	}
 }

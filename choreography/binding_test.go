@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -17,23 +19,17 @@ func params(t *testing.T, binding, payload string) string {
 	var sink choreography.RecordingSink
 	s.SetSink(&sink)
 	for _, d := range parsed(t, binding) {
-		if err := s.Define(d); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Define(d))
 	}
 	v, err := signal.ParseValue([]byte(payload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s.Signal(1, &signal.Signal{Type: "x", Payload: v})
 	s.Advance(0)
 	if len(sink.Commands) != 1 {
 		t.Fatalf("%s on %s gave %d commands", binding, payload, len(sink.Commands))
 	}
 	b, err := json.Marshal(sink.Commands[0].Params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 

@@ -8,14 +8,18 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // A catalog behaves like a list in which a name keeps its place, and no catalog
 // is changed by what is added to it.
 func TestCatalogAgainstList(t *testing.T) {
-	declare := func(t *rapid.T, word, name string, version int) choreography.Declaration {
+	declare := func(t *rapid.T, word, name string, version int) language.Declaration {
 		text := map[string]string{
 			"easing":       `{"easing": "%s", "curve": "steps(%d)"}`,
 			"sequence":     `{"sequence": "%s", "steps": [{"action": "wait", "duration": %d}]}`,
@@ -26,20 +30,18 @@ func TestCatalogAgainstList(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		type version struct {
-			catalog *choreography.Catalog
-			list    []choreography.Declaration
+			catalog *language.Catalog
+			list    []language.Declaration
 		}
-		versions := []version{{new(choreography.Catalog), nil}}
+		versions := []version{{new(language.Catalog), nil}}
 		for i := range rapid.IntRange(0, 200).Draw(t, "declarations") {
 			v := versions[rapid.IntRange(max(0, len(versions)-3), len(versions)-1).Draw(t, "version")]
 			word := rapid.SampledFrom([]string{"easing", "sequence", "choreography", "binding"}).Draw(t, "word")
 			d := declare(t, word, fmt.Sprint("n", rapid.IntRange(0, 60).Draw(t, "name")), i+2)
 			next, err := v.catalog.With(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			list := slices.Clone(v.list)
-			at := slices.IndexFunc(list, func(o choreography.Declaration) bool { return o.Word() == d.Word() && o.Name() == d.Name() })
+			at := slices.IndexFunc(list, func(o language.Declaration) bool { return o.Word() == d.Word() && o.Name() == d.Name() })
 			if at >= 0 {
 				list[at] = d
 			} else {
@@ -66,11 +68,11 @@ func TestCatalogAgainstList(t *testing.T) {
 // Ten thousand declarations one by one cost each about the same.
 func TestCatalogOfMany(t *testing.T) {
 	const n = 10_000
-	ds := make([]choreography.Declaration, n)
+	ds := make([]language.Declaration, n)
 	for i := range ds {
 		ds[i] = parsed(t, fmt.Sprintf(`{"easing": "e%d", "curve": "steps(2)"}`, i))[0]
 	}
-	c := new(choreography.Catalog)
+	c := new(language.Catalog)
 	for _, d := range ds[:n-100] {
 		c, _ = c.With(d)
 	}
@@ -95,14 +97,10 @@ func TestStateHoldsTheCatalog(t *testing.T) {
 	s := choreography.NewScheduler()
 	define := func(texts ...string) {
 		t.Helper()
-		ds, diagnostics := choreography.ParseWith(s.Catalog(), "test.json", []byte("["+strings.Join(texts, ",")+"]"))
-		if err := diagnostics.Err(); err != nil {
-			t.Fatal(err)
-		}
+		ds, diagnostics := language.ParseWith(s.Catalog(), "test.json", []byte("["+strings.Join(texts, ",")+"]"))
+		require.NoError(t, diagnostics.Err(definition.ErrInvalid))
 		for _, d := range ds {
-			if err := s.Define(d); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Define(d))
 		}
 	}
 	define(`{"sequence": "a", "steps": [{"action": "spawn"}]}`,
@@ -114,15 +112,13 @@ func TestStateHoldsTheCatalog(t *testing.T) {
 	again := restored(t, s)
 	for _, s := range []*choreography.Scheduler{s, again} {
 		define := func(text string) error {
-			ds, diagnostics := choreography.ParseWith(s.Catalog(), "test.json", []byte(text))
-			if err := diagnostics.Err(); err != nil {
+			ds, diagnostics := language.ParseWith(s.Catalog(), "test.json", []byte(text))
+			if err := diagnostics.Err(definition.ErrInvalid); err != nil {
 				return err
 			}
 			return s.Define(ds[0])
 		}
-		if err := define(`{"extends": "base", "on": "y", "after": [{"action": "include", "sequence": "a"}]}`); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, define(`{"extends": "base", "on": "y", "after": [{"action": "include", "sequence": "a"}]}`))
 		if err := define(`{"sequence": "b", "steps": [{"action": "include", "sequence": "a"}]}`); err == nil || !strings.Contains(err.Error(), "b → a → b") {
 			t.Errorf("a circle: %v", err)
 		}

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// CommandSink receives what the scheduler tells a renderer, in order, during the
-// scheduler's calls. It must not call back into the scheduler. Maps it is given
-// are shared between commands and must not be changed.
+// CommandSink receives the scheduler's commands to a renderer, in order, during the
+// scheduler's calls. It must not call back into the scheduler. Commands share the
+// maps in them, so the sink must not change them.
 type CommandSink interface {
-	// OnActionStart tells that an animated action begins.
+	// OnActionStart reports the beginning of an animated action.
 	OnActionStart(ActionStart)
-	// OnActionUpdate tells how far a running action is. Progress never
-	// reaches a raw 1 here: ActionComplete stands for it.
+	// OnActionUpdate reports the progress of a running action. The raw progress is
+	// below 1; OnActionComplete reports the end.
 	OnActionUpdate(ActionUpdate)
-	// OnActionComplete tells that an animated action ended by itself.
+	// OnActionComplete reports that an animated action ended by itself.
 	OnActionComplete(ActionComplete)
-	// OnActionExecute tells of an instant action.
+	// OnActionExecute reports an instant action.
 	OnActionExecute(ActionExecute)
-	// OnInterrupt tells that a performance was ended from outside. Its
-	// running actions get no ActionComplete.
+	// OnInterrupt reports that another signal ended a performance. Its running
+	// actions get no OnActionComplete.
 	OnInterrupt(Interrupt)
 }
 
@@ -65,7 +65,7 @@ type ActionExecute struct {
 	Params        map[string]any
 }
 
-// Interrupt is the end of a performance at the hand of another signal.
+// Interrupt is the end of a performance that another signal interrupted or preempted.
 type Interrupt struct {
 	At            time.Duration
 	PerformanceID string
@@ -73,7 +73,7 @@ type Interrupt struct {
 	InterruptedBy string // the signal's type
 }
 
-// CommandKind says which call of a [CommandSink] a [Command] stands for.
+// CommandKind says which method of [CommandSink] takes a [Command].
 type CommandKind string
 
 // The kinds of command.
@@ -86,7 +86,7 @@ const (
 )
 
 // Command is any command as one flat value, for recording, comparing and
-// writing down. Fields that its kind does not have are zero.
+// encoding. Fields that its kind does not have are zero.
 type Command struct {
 	At            time.Duration
 	Kind          CommandKind
@@ -102,7 +102,7 @@ type Command struct {
 	InterruptedBy string // interrupt
 }
 
-// Command returns c in its flat form.
+// Command returns c as a [Command].
 func (c ActionStart) Command() Command {
 	return Command{
 		At: c.At, Kind: CommandStart, PerformanceID: c.PerformanceID, Action: c.Action,
@@ -110,7 +110,7 @@ func (c ActionStart) Command() Command {
 	}
 }
 
-// Command returns c in its flat form.
+// Command returns c as a [Command].
 func (c ActionUpdate) Command() Command {
 	return Command{
 		At: c.At, Kind: CommandUpdate, PerformanceID: c.PerformanceID, Action: c.Action,
@@ -118,7 +118,7 @@ func (c ActionUpdate) Command() Command {
 	}
 }
 
-// Command returns c in its flat form.
+// Command returns c as a [Command].
 func (c ActionComplete) Command() Command {
 	return Command{
 		At: c.At, Kind: CommandComplete, PerformanceID: c.PerformanceID, Action: c.Action,
@@ -126,7 +126,7 @@ func (c ActionComplete) Command() Command {
 	}
 }
 
-// Command returns c in its flat form.
+// Command returns c as a [Command].
 func (c ActionExecute) Command() Command {
 	return Command{
 		At: c.At, Kind: CommandExecute, PerformanceID: c.PerformanceID, Action: c.Action,
@@ -134,7 +134,7 @@ func (c ActionExecute) Command() Command {
 	}
 }
 
-// Command returns c in its flat form.
+// Command returns c as a [Command].
 func (c Interrupt) Command() Command {
 	return Command{
 		At: c.At, Kind: CommandInterrupt, PerformanceID: c.PerformanceID,
@@ -142,28 +142,8 @@ func (c Interrupt) Command() Command {
 	}
 }
 
-// Send hands c to the call of sink that its kind names, and reports whether the
-// kind is one. Recorded commands can so be played to a renderer again.
-func (c Command) Send(sink CommandSink) bool {
-	switch c.Kind {
-	case CommandStart:
-		sink.OnActionStart(ActionStart{c.At, c.PerformanceID, c.Action, c.EntityRef, c.Params, c.Duration, c.Easing})
-	case CommandUpdate:
-		sink.OnActionUpdate(ActionUpdate{c.At, c.PerformanceID, c.Action, c.EntityRef, c.Params, c.Progress, c.Elapsed})
-	case CommandComplete:
-		sink.OnActionComplete(ActionComplete{c.At, c.PerformanceID, c.Action, c.EntityRef, c.Params})
-	case CommandExecute:
-		sink.OnActionExecute(ActionExecute{c.At, c.PerformanceID, c.Action, c.EntityRef, c.Params})
-	case CommandInterrupt:
-		sink.OnInterrupt(Interrupt{c.At, c.PerformanceID, c.CorrelationID, c.InterruptedBy})
-	default:
-		return false
-	}
-	return true
-}
-
-// commandJSON is the written form: times in milliseconds, and only the fields
-// that the kind has.
+// commandJSON is the JSON form of a [Command]: times in milliseconds, and only the
+// fields that the kind has.
 type commandJSON struct {
 	T             float64        `json:"t"`
 	Kind          CommandKind    `json:"kind"`
@@ -245,25 +225,30 @@ func fromMilliseconds(ms float64) time.Duration {
 // RecordingSink is a [CommandSink] that keeps every command.
 type RecordingSink struct {
 	Commands []Command
+
+	// Most, unless zero, bounds how many commands are recorded; the rest is dropped.
+	Most int
 }
 
 var _ CommandSink = (*RecordingSink)(nil)
 
+func (r *RecordingSink) add(c Command) {
+	if r.Most == 0 || len(r.Commands) < r.Most {
+		r.Commands = append(r.Commands, c)
+	}
+}
+
 // OnActionStart records c.
-func (r *RecordingSink) OnActionStart(c ActionStart) { r.Commands = append(r.Commands, c.Command()) }
+func (r *RecordingSink) OnActionStart(c ActionStart) { r.add(c.Command()) }
 
 // OnActionUpdate records c.
-func (r *RecordingSink) OnActionUpdate(c ActionUpdate) { r.Commands = append(r.Commands, c.Command()) }
+func (r *RecordingSink) OnActionUpdate(c ActionUpdate) { r.add(c.Command()) }
 
 // OnActionComplete records c.
-func (r *RecordingSink) OnActionComplete(c ActionComplete) {
-	r.Commands = append(r.Commands, c.Command())
-}
+func (r *RecordingSink) OnActionComplete(c ActionComplete) { r.add(c.Command()) }
 
 // OnActionExecute records c.
-func (r *RecordingSink) OnActionExecute(c ActionExecute) {
-	r.Commands = append(r.Commands, c.Command())
-}
+func (r *RecordingSink) OnActionExecute(c ActionExecute) { r.add(c.Command()) }
 
 // OnInterrupt records c.
-func (r *RecordingSink) OnInterrupt(c Interrupt) { r.Commands = append(r.Commands, c.Command()) }
+func (r *RecordingSink) OnInterrupt(c Interrupt) { r.add(c.Command()) }

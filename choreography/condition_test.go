@@ -5,7 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -13,9 +17,7 @@ import (
 // is judged with the same words; only the stage cannot be asked.
 func TestCondition(t *testing.T) {
 	payload, err := signal.ParseValue([]byte(`{"toolName": "Read", "n": 3}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for when, remarks := range map[string][]string{
 		`{}`: nil,
 		`{"signal.toolName": {"equals": "Read"}, "type": {"equals": "x"}}`: nil,
@@ -27,17 +29,15 @@ func TestCondition(t *testing.T) {
 		`{"stage:lamp.on": {"equals": true}}`:                   {"error [stage:lamp.on] true"},
 	} {
 		v, err := signal.ParseValue([]byte(when))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := choreography.CompileCondition(v).Holds(choreography.Resolver{Type: "x", Payload: payload})
-		want := definition(t, `{"on": "x", "steps": [], "when": `+when+`}`).Matches(&signal.Signal{Type: "x", Payload: payload})
+		require.NoError(t, err)
+		got := definition.CompileCondition(v).Holds(definition.Resolver{Type: "x", Payload: payload})
+		want := compiled(t, `{"on": "x", "steps": [], "when": `+when+`}`).Matches(&signal.Signal{Type: "x", Payload: payload})
 		if got != want {
 			t.Errorf("%s: %v, want %v", when, got, want)
 		}
 		var said []string
-		choreography.CheckCondition("x", v, func(s choreography.Severity, segments []string, atName bool, _ string) {
-			said = append(said, fmt.Sprint(s, segments, atName))
+		language.CheckCondition("x", v, func(f authored.Remark) {
+			said = append(said, fmt.Sprint(f.Severity, f.Location.Segments(), f.Location.IsKey()))
 		})
 		if !slices.Equal(said, remarks) {
 			t.Errorf("%s: %q, want %q", when, said, remarks)
@@ -45,7 +45,7 @@ func TestCondition(t *testing.T) {
 	}
 	v, _ := signal.ParseValue([]byte(`{"signal.tool": {"exists": true}}`))
 	said := 0
-	choreography.CheckCondition("tool_call", v, func(choreography.Severity, []string, bool, string) { said++ })
+	language.CheckCondition("tool_call", v, func(authored.Remark) { said++ })
 	if said != 1 {
 		t.Errorf("%d remarks about a field that the type has not", said)
 	}

@@ -6,18 +6,20 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 func Example() {
-	definitions, diagnostics := choreography.Parse("walk.json", []byte(`{
+	definitions, diagnostics := language.Parse("walk.json", []byte(`{
 		"on": "task_dispatch",
 		"steps": [
 			{"action": "move", "entity": "signal.to", "at": "signal.from", "duration": 400, "easing": "easeIn"},
 			{"action": "onArrive", "steps": [{"action": "playSound", "sound": "bell"}]}
 		]
 	}`))
-	if err := diagnostics.Err(); err != nil {
+	if err := diagnostics.Err(definition.ErrInvalid); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -50,10 +52,10 @@ func Example() {
 }
 
 func ExampleParse() {
-	_, diagnostics := choreography.Parse("walk.json", []byte(`{"on": "task_dispatch", "steps": [
+	_, diagnostics := language.Parse("walk.json", []byte(`{"on": "task_dispatch", "steps": [
   {"action": "move", "entity": "signal.form", "duration": 400, "easing": "bouncy"}
 ]}`))
-	fmt.Println(diagnostics.Err())
+	fmt.Println(diagnostics.Err(definition.ErrInvalid))
 	// Output:
 	// walk.json:2:32: error: a payload of task_dispatch has no field "form"; it has taskId, from, to, description (/steps/0/entity)
 	// walk.json:2:74: error: unknown easing "bouncy": it is one of linear, easeIn, easeOut, easeInOut, arc, or a curve such as spring(1, 100, 10) (/steps/0/easing)

@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -25,10 +29,8 @@ import (
 // On that stage spawn makes an entity visible and destroy hides it.
 func TestStories(t *testing.T) {
 	golden.Tell(t, "testdata/stories/*.txtar", func(t *testing.T, files map[string]string) string {
-		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
-		if err := diagnostics.Err(); err != nil {
-			t.Fatal(err)
-		}
+		definitions, diagnostics := language.Parse("definitions.json", []byte(files["definitions.json"]))
+		require.NoError(t, diagnostics.Err(definition.ErrInvalid))
 		s := choreography.NewScheduler()
 		for _, d := range definitions {
 			define(t, s, d)
@@ -52,9 +54,7 @@ func TestStories(t *testing.T) {
 				s.Signal(seq, scriptSignal(t, rest))
 			case "advance":
 				d, err := time.ParseDuration(rest)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				s.Advance(s.Now() + d)
 			case "performances":
 				for _, l := range view(s) {
@@ -64,21 +64,15 @@ func TestStories(t *testing.T) {
 				s = restored(t, s)
 				s.Observe(on, on)
 			case "define":
-				more, diagnostics := choreography.Parse(rest, []byte(files[rest]))
-				if err := diagnostics.Err(); err != nil {
-					t.Fatal(err)
-				}
+				more, diagnostics := language.Parse(rest, []byte(files[rest]))
+				require.NoError(t, diagnostics.Err(definition.ErrInvalid))
 				for _, d := range more {
-					if err := s.Define(d); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, s.Define(d))
 				}
 			case "stage":
 				name, text, _ := strings.Cut(rest, " ")
 				v, err := signal.ParseValue([]byte(text))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				on.properties[name] = v
 			default:
 				t.Fatalf("what is %q?", line)
@@ -114,9 +108,7 @@ func spell(t *testing.T, c choreography.Command) string {
 		return fmt.Sprintf("%s of %q by %s", head, c.CorrelationID, c.InterruptedBy)
 	}
 	params, err := json.Marshal(c.Params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head = fmt.Sprintf("%s %s %q %s", head, c.Action, c.EntityRef, params)
 	switch c.Kind {
 	case choreography.CommandStart:
@@ -132,13 +124,13 @@ func spell(t *testing.T, c choreography.Command) string {
 // what an author is told.
 func TestDiagnostics(t *testing.T) {
 	golden.Tell(t, "testdata/diagnostics/*.txtar", func(t *testing.T, files map[string]string) string {
-		definitions, diagnostics := choreography.Parse("definitions.json", []byte(files["definitions.json"]))
-		if refused := diagnostics.Err() != nil; refused != (definitions == nil) {
+		definitions, diagnostics := language.Parse("definitions.json", []byte(files["definitions.json"]))
+		if refused := diagnostics.Refused(); refused != (definitions == nil) {
 			t.Errorf("refused = %v with %d definitions", refused, len(definitions))
 		}
 		if len(diagnostics) == 0 {
 			return "nothing\n"
 		}
-		return diagnostics.Error() + "\n"
+		return diagnostics.String() + "\n"
 	})
 }

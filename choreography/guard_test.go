@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -149,9 +151,7 @@ func TestGuardModel(t *testing.T) {
 		for _, line := range seen.told {
 			f := strings.Fields(line)
 			at, err := time.ParseDuration(f[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			l, ok := got[f[1]]
 			if !ok {
 				l = life{-1, -1, -1}
@@ -272,21 +272,21 @@ func TestMaxWaiting(t *testing.T) {
 	s := choreography.NewScheduler()
 	define(t, s, compile(t, object{"on": "x", "guard": object{"entity": []string{"a", "signal.also"}}, "steps": []object{{"action": "move", "duration": 1}}}))
 	also := value(t, object{"also": "b"})
-	for i := range choreography.MaxWaiting + 5 {
+	for i := range definition.MaxWaiting + 5 {
 		sig := signal.Signal{Type: "x"}
 		if i%3 == 0 {
 			sig.Payload = also
 		}
 		s.Signal(uint64(i+1), &sig)
 	}
-	if want := choreography.MaxWaiting + 1; s.Active() != want {
+	if want := definition.MaxWaiting + 1; s.Active() != want {
 		t.Errorf("%d performances, want %d", s.Active(), want)
 	}
 	s = restored(t, s)
 	var d deaf
 	s.Observe(&d, nil)
 	s.Advance(time.Hour)
-	if s.Active() != 0 || d.boundaries != 2*(choreography.MaxWaiting+1) {
+	if s.Active() != 0 || d.boundaries != 2*(definition.MaxWaiting+1) {
 		t.Errorf("%d performances left after %d boundaries", s.Active(), d.boundaries)
 	}
 }
@@ -318,9 +318,9 @@ func TestCompileGuard(t *testing.T) {
 			}
 		}
 	}
-	many := value(t, object{"on": "x", "guard": object{"entity": make([]string, choreography.MaxGuarded+1)}})
-	if _, err := choreography.Compile(many); !errors.Is(err, choreography.ErrDefinition) {
-		t.Errorf("too many names: %v, want ErrDefinition", err)
+	many := value(t, object{"on": "x", "guard": object{"entity": make([]string, definition.MaxGuarded+1)}})
+	if _, err := definition.Compile(many); !errors.Is(err, definition.ErrInvalid) {
+		t.Errorf("too many names: %v, want definition.ErrInvalid", err)
 	}
 }
 

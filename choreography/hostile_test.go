@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -41,7 +44,7 @@ func TestWritingOutIsBounded(t *testing.T) {
 		"a large argument, unused": {[]string{
 			`sequence {"sequence":"a","params":["p"],"steps":[]}`,
 			repeated(90_000, `{"action":"include","sequence":"a","with":{"p":"`+big+`"}},{"action":"flash"}`),
-		}, "gone through"},
+		}, ""},
 		"a large argument, handed on": {append([]string{`sequence {"sequence":"b","params":["p"],"steps":[]}`},
 			including(`{"action":"repeat","times":45000,"steps":[{"action":"include","sequence":"b","with":{"p":"param.p"}},{"action":"flash"}]}`, `"`+big+`"`)...), ""},
 		"a large argument in many places": {including(`{"action":"flash",`+many(20_000, `"m%d":"param.p"`)+`}`, `"`+big+`"`), "bytes"},
@@ -58,13 +61,9 @@ func TestWritingOutIsBounded(t *testing.T) {
 		for _, text := range c.texts {
 			word, text, _ := strings.Cut(text, " ")
 			v, err := signal.ParseValue([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := choreography.CompileDeclaration(word, v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			d, err := language.CompileDeclaration(word, v)
+			require.NoError(t, err)
 			refused = s.Define(d)
 		}
 		switch {

@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -30,9 +32,9 @@ type history struct {
 	Tail        time.Duration
 }
 
-func compile(t rapid.TB, definition any) *choreography.Definition {
+func compile(t rapid.TB, written any) *definition.Definition {
 	t.Helper()
-	text, err := json.Marshal(definition)
+	text, err := json.Marshal(written)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func compile(t rapid.TB, definition any) *choreography.Definition {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	d, err := choreography.Compile(v)
+	d, err := definition.Compile(v)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -48,7 +50,7 @@ func compile(t rapid.TB, definition any) *choreography.Definition {
 }
 
 // define brings d into force.
-func define(t rapid.TB, s *choreography.Scheduler, d choreography.Declaration) {
+func define(t rapid.TB, s *choreography.Scheduler, d language.Declaration) {
 	t.Helper()
 	if err := s.Define(d); err != nil {
 		t.Fatal(err)

@@ -92,13 +92,13 @@ func (l *ledger) Interrupted(at time.Duration, s uint64, ix uint32) {}
 // nothing any more once it is taken away.
 func TestAct(t *testing.T) {
 	s := choreography.NewScheduler()
-	define(t, s, definition(t, `{"on":"x","steps":[
+	define(t, s, compiled(t, `{"on":"x","steps":[
 		{"action":"parallel","steps":[
 			{"action":"move","entity":"signal.who","to":"signal.where","by":"signal.none","duration":0,"easing":"easeIn"},
 			{"action":"spawn","target":"b"}]},
 		{"action":"wait","duration":10},
 		{"action":"onInterrupt","steps":[{"action":"wave","duration":5}]}]}`))
-	define(t, s, definition(t, `{"on":"stop","interrupts":true,"steps":[]}`))
+	define(t, s, compiled(t, `{"on":"stop","interrupts":true,"steps":[]}`))
 	var l ledger
 	s.Observe(&l, nil)
 	id := "c"

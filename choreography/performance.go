@@ -3,17 +3,19 @@ package choreography
 import (
 	"iter"
 	"time"
+
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 )
 
-// Performance shows one active performance to people and expressions. It is a
-// view: valid until the scheduler is next told something.
+// Performance describes one active performance to people and expressions. It is a
+// view: it is valid until the next call that changes the scheduler.
 type Performance struct {
 	Seq           uint64 // the signal that made it; with Index it is the id
 	Index         uint32 // from 1
 	On            string // the type its definition answers to
 	Slot          int    // its definition's place in the registry, from 0; -1 if it was replaced
 	Signal        uint64 // the signal its references are resolved against
-	Handler       bool   // it runs what an interrupted performance left to do
+	Handler       bool   // it runs the steps of an onInterrupt
 	Correlated    bool   // it carries a correlation id and can be interrupted
 	CorrelationID string
 	Began         time.Duration // when its signal came
@@ -25,11 +27,8 @@ type Performance struct {
 // ID returns "p-<seq>-<index>".
 func (p Performance) ID() string { return p.p.ID() }
 
-// Definition returns what is performed.
-func (p Performance) Definition() *Definition { return p.p.def }
-
-// Guard goes over the names that the performance holds, or waits for if it is
-// queued, as its definition has them.
+// Guard yields the names that the performance holds, or waits for if it is
+// queued, in the order of its definition.
 func (p Performance) Guard() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range p.p.claims {
@@ -40,7 +39,7 @@ func (p Performance) Guard() iter.Seq[string] {
 	}
 }
 
-// Animation is one action that is running.
+// Animation is one running animation.
 type Animation struct {
 	Action   string
 	Entity   string // resolved
@@ -49,17 +48,17 @@ type Animation struct {
 	Duration time.Duration
 
 	p *performance
-	n *node
+	n *definition.Node
 }
 
-// Params returns the action's resolved parameters, in a map made for the call.
-func (a Animation) Params() map[string]any { return a.p.cue.resolver.params(a.n.params) }
+// Params returns the action's resolved parameters, in a new map.
+func (a Animation) Params() map[string]any { return a.p.cue.resolver.Params(a.n.Params) }
 
 // Progress returns how far the animation is at an instant, raw and eased. It
 // is clamped to the animation's beginning and end.
 func (a Animation) Progress(at time.Duration) (raw, eased float64) {
-	raw = a.n.progress(max(0, int64(at-a.Start)))
-	return raw, a.n.curve.At(raw)
+	raw = a.n.Progress(max(0, int64(at-a.Start)))
+	return raw, a.n.Curve.At(raw)
 }
 
 // Pause is a cursor that lets time pass: a wait, or the delay of an action.
@@ -70,8 +69,8 @@ type Pause struct {
 	Until  time.Duration
 }
 
-// Performances goes over the active performances in the order they were made.
-// Only [Performance.ID] and what it is asked for cost memory.
+// Performances yields the active performances in the order in which they were made.
+// It allocates only for [Performance.ID] and the other values that are asked for.
 func (s *Scheduler) Performances() iter.Seq[Performance] {
 	return func(yield func(Performance) bool) {
 		for p := s.first; p != nil; p = p.next {
@@ -84,7 +83,7 @@ func (s *Scheduler) Performances() iter.Seq[Performance] {
 
 func (s *Scheduler) view(p *performance) Performance {
 	v := Performance{
-		Seq: p.seq, Index: p.index, On: p.def.on, Slot: -1, Signal: p.cue.seq,
+		Seq: p.seq, Index: p.index, On: p.def.On(), Slot: -1, Signal: p.cue.seq,
 		Handler: p.handler, Began: time.Duration(p.began), Queued: p.waiting, p: p,
 	}
 	if s.registry.has(p.def, p.slot) {
@@ -96,44 +95,44 @@ func (s *Scheduler) view(p *performance) Performance {
 	return v
 }
 
-// Animations goes over the running animations, depth first.
+// Animations yields the running animations, depth first.
 func (p Performance) Animations() iter.Seq[Animation] {
 	return func(yield func(Animation) bool) {
-		p.p.root.walk(p.p.def, func(c *cursor, n *node) bool {
+		p.p.root.walk(p.p.def, func(c *cursor, n *definition.Node) bool {
 			if c.phase != phaseRunning {
 				return true
 			}
 			return yield(Animation{
-				Action: n.action, Entity: p.p.cue.resolver.entity(n.entity), Easing: n.easing,
-				Start: time.Duration(c.since), Duration: time.Duration(n.duration),
+				Action: n.Action, Entity: p.p.cue.resolver.Entity(n.Entity), Easing: n.Easing,
+				Start: time.Duration(c.since), Duration: time.Duration(n.Duration),
 				p: p.p, n: n,
 			})
 		})
 	}
 }
 
-// Pauses goes over the cursors that let time pass, depth first.
+// Pauses yields the cursors that let time pass, depth first.
 func (p Performance) Pauses() iter.Seq[Pause] {
 	return func(yield func(Pause) bool) {
-		p.p.root.walk(p.p.def, func(c *cursor, n *node) bool {
+		p.p.root.walk(p.p.def, func(c *cursor, n *definition.Node) bool {
 			if c.phase != phaseWaiting && c.phase != phaseDelayed {
 				return true
 			}
 			return yield(Pause{
-				Action: n.action, Delay: c.phase == phaseDelayed,
+				Action: n.Action, Delay: c.phase == phaseDelayed,
 				Since: time.Duration(c.since), Until: time.Duration(c.until),
 			})
 		})
 	}
 }
 
-// walk visits the cursors at work that are no groups, until visit says stop.
-func (c *cursor) walk(d *Definition, visit func(*cursor, *node) bool) bool {
+// walk visits the active cursors that are not groups, until visit returns false.
+func (c *cursor) walk(d *definition.Definition, visit func(*cursor, *definition.Node) bool) bool {
 	if c.node == c.end {
 		return true
 	}
 	if c.phase != phaseGroup {
-		return visit(c, &d.nodes[c.node])
+		return visit(c, &d.Nodes()[c.node])
 	}
 	for i := range c.kids {
 		if !c.kids[i].walk(d, visit) {

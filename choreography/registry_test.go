@@ -6,7 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -14,16 +20,15 @@ import (
 // performed twice.
 func TestRegistry(t *testing.T) {
 	s := choreography.NewScheduler()
-	x := definition(t, `{"on":"x","interrupts":1,"steps":[]}`)
-	y := definition(t, `{"on":"y"}`)
-	for _, d := range []*choreography.Definition{x, y, x} {
+	x := compiled(t, `{"on":"x","interrupts":1,"steps":[]}`)
+	y := compiled(t, `{"on":"y"}`)
+	for _, d := range []*definition.Definition{x, y, x} {
 		define(t, s, d)
 	}
-	r := s.Registry()
-	if got := slices.Collect(r.All()); !slices.Equal(got, []*choreography.Definition{x, y, x}) || r.Len() != 3 {
+	if got := s.Definitions(); !slices.Equal(got, []*definition.Definition{x, y, x}) {
 		t.Errorf("all = %v", got)
 	}
-	if got := slices.Collect(r.For("x")); !slices.Equal(got, []*choreography.Definition{x, x}) {
+	if got := s.Answering("x"); !slices.Equal(got, []*definition.Definition{x, x}) {
 		t.Errorf("for x = %v", got)
 	}
 	if !x.Interrupts() || y.Interrupts() || y.Value().String() != `{"on":"y"}` {
@@ -50,7 +55,7 @@ func TestCompileForgives(t *testing.T) {
 		`{}`, `{"on":5,"when":7,"steps":{}}`, `{"on":"x","steps":[null,7,{},{"action":5},{"action":"parallel"},{"action":"onArrive","steps":7},
 			{"action":"onInterrupt"},{"action":"parallel","steps":[{"action":"onInterrupt","steps":[{"action":"spawn"}]},{"action":"wait","duration":"x"}]}]}`,
 	} {
-		d := definition(t, text)
+		d := compiled(t, text)
 		s := choreography.NewScheduler()
 		var sink choreography.RecordingSink
 		s.SetSink(&sink)
@@ -61,39 +66,35 @@ func TestCompileForgives(t *testing.T) {
 			t.Errorf("%s: commands %v, %d active, want nothing", text, sink.Commands, s.Active())
 		}
 	}
-	for _, text := range []string{`[]`, `null`, `"x"`, `{"on":"x","steps":[` + strings.Repeat(`{"action":"a"},`, choreography.MaxSteps) + `{"action":"a"}]}`} {
+	for _, text := range []string{`[]`, `null`, `"x"`, `{"on":"x","steps":[` + strings.Repeat(`{"action":"a"},`, definition.MaxSteps) + `{"action":"a"}]}`} {
 		v, err := signal.ParseValue([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := choreography.Compile(v); !errors.Is(err, choreography.ErrDefinition) {
-			t.Errorf("%.20s: err = %v, want ErrDefinition", text, err)
+		require.NoError(t, err)
+		if _, err := definition.Compile(v); !errors.Is(err, definition.ErrInvalid) {
+			t.Errorf("%.20s: err = %v, want definition.ErrInvalid", text, err)
 		}
 	}
-	if _, err := choreography.Compile(nil); !errors.Is(err, choreography.ErrDefinition) {
+	if _, err := definition.Compile(nil); !errors.Is(err, definition.ErrInvalid) {
 		t.Error("nothing at all is taken for a definition")
 	}
 }
 
 // TestDiagnosticsAsErrors shows what a caller can ask of diagnostics.
 func TestDiagnosticsAsErrors(t *testing.T) {
-	_, diagnostics := choreography.Parse("f.json", []byte(`{"on":"x","a/b~c\n":1,"steps":[]}`))
-	err := diagnostics.Err()
-	if !errors.Is(err, choreography.ErrDefinition) {
-		t.Errorf("err = %v, want ErrDefinition", err)
-	}
-	if got := diagnostics.Only(choreography.Error)[0]; got.Pointer != "/a~1b~0c\n" || got.Line != 1 || got.Column != 11 {
+	_, diagnostics := language.Parse("f.json", []byte(`{"on":"x","a/b~c\n":1,"steps":[]}`))
+	err := diagnostics.Err(definition.ErrInvalid)
+	assert.ErrorIs(t, err, definition.ErrInvalid)
+	if got := diagnostics.Only(authored.SeverityError)[0]; got.Pointer != "/a~1b~0c\n" || got.Line != 1 || got.Column != 11 {
 		t.Errorf("%+v is at the wrong place", got)
 	}
-	if got := diagnostics.Only(choreography.Warning); len(got) != 1 || got.Err() != nil {
+	if got := diagnostics.Only(authored.SeverityWarning); len(got) != 1 || got.Refused() {
 		t.Errorf("warnings %v", got)
 	}
 	for _, text := range []string{``, `7`, `{`, "\xff", `{"on":"x","on":"y"}`} {
-		if definitions, diagnostics := choreography.Parse("f", []byte(text)); definitions != nil || diagnostics.Err() == nil {
+		if definitions, diagnostics := language.Parse("f", []byte(text)); definitions != nil || !diagnostics.Refused() {
 			t.Errorf("%q is not refused", text)
 		}
 	}
-	if _, diagnostics := choreography.Parse("f", []byte(`[]`)); len(diagnostics) != 1 || diagnostics.Err() != nil {
+	if _, diagnostics := language.Parse("f", []byte(`[]`)); len(diagnostics) != 1 || diagnostics.Refused() {
 		t.Errorf("an empty list: %v, want a warning", diagnostics)
 	}
 }

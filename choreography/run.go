@@ -4,10 +4,12 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 )
 
-// cursor walks one block of a definition. A parallel group hangs a cursor for
-// each of its children under the one that reached it.
+// cursor walks one block of a definition. The cursor that reaches a parallel group
+// has one child cursor for each child of the group.
 type cursor struct {
 	node, end int32 // node == end: done
 	phase     phase
@@ -21,7 +23,7 @@ type cursor struct {
 	params   map[string]any
 }
 
-// phase says what a cursor is doing at its node. Its numbers are part of the
+// phase is the state of a cursor at its node. Its numbers are part of the
 // state format.
 type phase uint8
 
@@ -49,7 +51,7 @@ func performanceID(seq uint64, index uint32) string {
 	return string(b)
 }
 
-// run does everything that p has to do at the present instant and reports
+// run performs everything that p has to do at the present instant and reports
 // whether p ended. With updates it also sends those of running animations.
 func (s *Scheduler) run(p *performance, updates bool) (done bool) {
 	done = s.step(p, &p.root, updates)
@@ -61,18 +63,18 @@ func (s *Scheduler) run(p *performance, updates bool) (done bool) {
 // for each nested parallel group and never per step.
 func (s *Scheduler) step(p *performance, c *cursor, updates bool) (done bool) {
 	for c.node < c.end {
-		n := &p.def.nodes[c.node]
+		n := &p.def.Nodes()[c.node]
 		switch c.phase {
 		case phaseFresh:
-			if n.kind == nodeBranch {
-				if !n.when.matches(s.facts(p.cue.resolver)) {
-					c.node += n.skip
+			if n.Kind == definition.NodeBranch {
+				if !n.When.Matches(s.facts(p.cue.resolver, &p.cue.matching)) {
+					c.node += n.Skip
 				}
 				c.node++
 				break
 			}
-			if n.delay > 0 {
-				s.enter(c, phaseDelayed, n.delay)
+			if n.Delay > 0 {
+				s.enter(c, phaseDelayed, n.Delay)
 				break
 			}
 			s.begin(p, c, n)
@@ -105,37 +107,37 @@ func (s *Scheduler) step(p *performance, c *cursor, updates bool) (done bool) {
 	return true
 }
 
-// begin starts the node itself, its delay being over.
-func (s *Scheduler) begin(p *performance, c *cursor, n *node) {
-	switch n.kind {
-	case nodeInstant:
+// begin starts the node itself, after its delay.
+func (s *Scheduler) begin(p *performance, c *cursor, n *definition.Node) {
+	switch n.Kind {
+	case definition.NodeInstant:
 		if s.observer != nil {
 			s.observer.Executed(s.lend(p, c.node, n))
 		}
 		if s.sink != nil {
 			s.sink.OnActionExecute(ActionExecute{
-				At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
-				EntityRef: p.cue.resolver.entity(n.entity), Params: p.cue.resolver.params(n.params),
+				At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.Action,
+				EntityRef: p.cue.resolver.Entity(n.Entity), Params: p.cue.resolver.Params(n.Params),
 			})
 		}
 		c.advance()
-	case nodeAnimated:
-		s.enter(c, phaseRunning, n.duration)
+	case definition.NodeAnimated:
+		s.enter(c, phaseRunning, n.Duration)
 		if s.observer != nil {
 			s.observer.Started(s.lend(p, c.node, n))
 		}
 		if s.sink != nil {
 			c.resolve(p, n)
 			s.sink.OnActionStart(ActionStart{
-				At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
-				EntityRef: c.entity, Params: c.params, Duration: n.written, Easing: n.easing,
+				At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.Action,
+				EntityRef: c.entity, Params: c.params, Duration: n.Written, Easing: n.Easing,
 			})
 		}
-	case nodeWait:
-		s.enter(c, phaseWaiting, n.duration)
-	case nodeParallel:
+	case definition.NodeWait:
+		s.enter(c, phaseWaiting, n.Duration)
+	case definition.NodeParallel:
 		c.spread(n)
-	case nodeBranch: // passed before its turn comes
+	case definition.NodeBranch: // passed before its turn comes
 	}
 }
 
@@ -158,20 +160,20 @@ func (s *Scheduler) group(p *performance, c *cursor, updates bool) (done bool) {
 	return done
 }
 
-func (s *Scheduler) update(p *performance, c *cursor, n *node) {
+func (s *Scheduler) update(p *performance, c *cursor, n *definition.Node) {
 	if s.sink == nil {
 		return
 	}
 	c.resolve(p, n)
 	elapsed := s.now - c.since
 	s.sink.OnActionUpdate(ActionUpdate{
-		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
+		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.Action,
 		EntityRef: c.entity, Params: c.params,
-		Progress: n.curve.At(n.progress(elapsed)), Elapsed: time.Duration(elapsed),
+		Progress: n.Curve.At(n.Progress(elapsed)), Elapsed: time.Duration(elapsed),
 	})
 }
 
-func (s *Scheduler) complete(p *performance, c *cursor, n *node) {
+func (s *Scheduler) complete(p *performance, c *cursor, n *definition.Node) {
 	if s.observer != nil {
 		s.observer.Completed(s.lend(p, c.node, n))
 	}
@@ -180,22 +182,9 @@ func (s *Scheduler) complete(p *performance, c *cursor, n *node) {
 	}
 	c.resolve(p, n)
 	s.sink.OnActionComplete(ActionComplete{
-		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.action,
+		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.Action,
 		EntityRef: c.entity, Params: c.params,
 	})
-}
-
-// progress is the share of an animation that has passed, in [0, 1]. A duration
-// out of reach counts as written: where it is cut off is no place to arrive at.
-func (n *node) progress(elapsed int64) float64 {
-	switch {
-	case elapsed >= n.duration:
-		return 1
-	case n.duration == math.MaxInt64:
-		return float64(elapsed) / float64(n.written*1e6)
-	default:
-		return float64(elapsed) / float64(n.duration)
-	}
 }
 
 // advance moves the cursor to its next node.
@@ -205,24 +194,24 @@ func (c *cursor) advance() {
 	c.resolved, c.entity, c.params = false, "", nil
 }
 
-// spread puts a cursor on each child of a parallel group. Memory of an earlier
-// group is used again.
-func (c *cursor) spread(n *node) {
+// spread puts a cursor on each child of a parallel group. It reuses the memory of an
+// earlier group.
+func (c *cursor) spread(n *definition.Node) {
 	c.phase = phaseGroup
-	if cap(c.kids) < len(n.children) {
-		c.kids = make([]cursor, len(n.children))
+	if cap(c.kids) < len(n.Children) {
+		c.kids = make([]cursor, len(n.Children))
 	}
-	c.kids = c.kids[:len(n.children)]
-	for i, b := range n.children {
-		c.kids[i] = cursor{node: b.first, end: b.end, kids: c.kids[i].kids}
+	c.kids = c.kids[:len(n.Children)]
+	for i, b := range n.Children {
+		c.kids[i] = cursor{node: b.First, end: b.End, kids: c.kids[i].kids}
 	}
 }
 
-// resolve makes the entity and parameters that the commands of one animation
+// resolve computes the entity and the parameters that the commands of one animation
 // share.
-func (c *cursor) resolve(p *performance, n *node) {
+func (c *cursor) resolve(p *performance, n *definition.Node) {
 	if c.resolved {
 		return
 	}
-	c.entity, c.params, c.resolved = p.cue.resolver.entity(n.entity), p.cue.resolver.params(n.params), true
+	c.entity, c.params, c.resolved = p.cue.resolver.Entity(n.Entity), p.cue.resolver.Params(n.Params), true
 }

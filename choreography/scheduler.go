@@ -1,22 +1,30 @@
 package choreography
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Scheduler moves performances through session time. It is for one goroutine
-// at a time.
+// MaxUnderWay bounds the work in progress in one session: one for each performance,
+// and one for each child of the parallel groups that it can be in at once. A signal
+// makes no performance that would exceed it. The number belongs to rules 1.
+const MaxUnderWay = 1 << 20
+
+// Scheduler moves performances through session time. It must not be used by several
+// goroutines at once.
 type Scheduler struct {
-	catalog  *Catalog
-	registry Registry
+	catalog  *language.Catalog
+	registry registry
 	sink     CommandSink
-	observer Observer
-	world    World
+	observer ActObserver
+	stage    definition.StageView
 	now      int64
 	round    int // of what is being done at this instant; -1 outside Advance
 
@@ -30,11 +38,22 @@ type Scheduler struct {
 	due           dueHeap
 	gates         map[string]*gate
 
-	// Memory to be used again, none of it with a meaning between calls.
+	underWay int    // see [MaxUnderWay]
+	skipped  uint64 // performances that were not made because of it
+	refused  uint64 // declarations that were not brought into force, see [Scheduler.NoteRefused]
+
+	// The replaced definitions that are still performed, with the number of their
+	// performances; their cost counts for the budget too.
+	retired     map[*definition.Definition]int
+	retiredCost definition.Cost
+
+	matching int // of the current signal, see [freeMatching]
+
+	// Memory for reuse, without meaning between calls.
 	spare   []*performance // ended ones
-	act     Act            // what the observer is lent
-	asked   facts
-	freed   []*gate // released, and to be settled before the call ends
+	act     Act            // passed to the observer
+	asked   definition.Facts
+	freed   []*gate // released, to be settled before the call returns
 	names   []string
 	holders []*performance
 }
@@ -42,7 +61,7 @@ type Scheduler struct {
 // correlated is the chain of active performances with one correlation id.
 type correlated struct{ first, last *performance }
 
-// maxSpare bounds how many ended performances are kept for use again.
+// maxSpare bounds how many ended performances are kept for reuse.
 const maxSpare = 64
 
 // performance is one running definition, or one running handler.
@@ -51,12 +70,12 @@ type performance struct {
 	index   uint32 // the second half, from 1
 	slot    int32  // its definition in the registry
 	handler bool
-	def     *Definition
+	def     *definition.Definition
 	cue     *cue  // what its references mean
-	began   int64 // the instant of the signal that made it
+	began   int64 // the instant of its signal
 	order   uint64
-	due     int64 // when something happens next
-	round   int   // the round of the instant due in which it has its turn
+	due     int64 // the next instant at which something happens
+	round   int   // the round of the instant due in which it acts
 	heapPos int
 	id      string // built for the first command
 	root    cursor
@@ -69,13 +88,14 @@ type performance struct {
 	previousCorrelated, nextCorrelated *performance
 }
 
-// cue is what a performance needs of its signal: copied, so that the caller
-// may use the signal's memory again, and shared by all performances of it.
+// cue is the part of a signal that performances need. It is copied, so that the caller
+// may reuse the signal's memory, and all performances of the signal share it.
 type cue struct {
 	seq           uint64
-	resolver      Resolver
+	resolver      definition.Resolver
 	correlationID string
 	correlated    bool
+	matching      int // by steps of its performances, see [freeMatching]
 
 	numbered bool // while a state is written
 	number   uint32
@@ -84,16 +104,16 @@ type cue struct {
 // NewScheduler returns a scheduler without definitions at session time 0.
 func NewScheduler() *Scheduler {
 	return &Scheduler{
-		catalog: new(Catalog), round: -1,
+		catalog: new(language.Catalog), round: -1,
 		byCorrelation: make(map[string]*correlated), gates: make(map[string]*gate),
 	}
 }
 
-// Define brings d into force, for signals from now on; one with the id of a
-// definition in force replaces that. What is no declaration of this package is
-// ignored. The error says what d refers to that is not in force; nothing has
-// changed then.
-func (s *Scheduler) Define(d Declaration) error {
+// Define brings d into force, for signals from now on; d replaces the definition in
+// force with its id. A declaration that is not of package language is ignored. The
+// error names a reference of d that is not in force, or wraps
+// [definition.ErrBudget]; then nothing has changed.
+func (s *Scheduler) Define(d language.Declaration) error {
 	catalog, err := s.catalog.With(d)
 	if err != nil {
 		return err
@@ -102,36 +122,121 @@ func (s *Scheduler) Define(d Declaration) error {
 	if err != nil {
 		return err
 	}
-	s.catalog = catalog
 	for _, d := range bound {
-		s.registry.Add(d)
+		old, running := s.replacedBy(d.Name(), d.Value())
+		retired := s.retiredCost
+		if running > 0 {
+			retired = retired.Plus(old.Cost())
+		}
+		if retired != (definition.Cost{}) {
+			if err := catalog.Holds(retired); err != nil {
+				return err
+			}
+		}
+		s.registry.add(d)
+		if running > 0 {
+			s.retire(old, running)
+		}
 	}
+	s.catalog = catalog
 	return nil
 }
 
-// Catalog returns what is in force by name.
-func (s *Scheduler) Catalog() *Catalog { return s.catalog }
+// replacedBy returns the definition that d would replace, and the number of its
+// performances. Nothing is replaced if no definition has the id, or if the values
+// are equal byte for byte.
+func (s *Scheduler) replacedBy(id string, value signal.Value) (old *definition.Definition, running int) {
+	slot, ok := s.registry.byID[id]
+	if id == "" || !ok {
+		return nil, 0
+	}
+	if old = s.registry.all[slot]; bytes.Equal(old.Value(), value) {
+		return nil, 0
+	}
+	for p := s.first; p != nil; p = p.next {
+		if p.def == old {
+			running++
+		}
+	}
+	return old, running
+}
 
-// Observe has o told of every boundary from now on, and conditions ask w; both
-// may be nil. It costs no memory: what o is told is lent to it.
-func (s *Scheduler) Observe(o Observer, w World) { s.observer, s.world = o, w }
+// retire notes that so many performances continue with a definition that is no
+// longer in force.
+func (s *Scheduler) retire(d *definition.Definition, performances int) {
+	if s.retired == nil {
+		s.retired = make(map[*definition.Definition]int)
+	}
+	if s.retired[d] == 0 {
+		s.retiredCost = s.retiredCost.Plus(d.Cost())
+	}
+	s.retired[d] += performances
+}
 
-// Registry returns the definitions in force. Use [Scheduler.Define] to add one.
-func (s *Scheduler) Registry() *Registry { return &s.registry }
+// leave notes that a performance of a definition has ended.
+func (s *Scheduler) leave(d *definition.Definition) {
+	s.underWay -= d.Width()
+	n, ok := s.retired[d]
+	switch {
+	case !ok:
+	case n > 1:
+		s.retired[d] = n - 1
+	default:
+		delete(s.retired, d)
+		s.retiredCost = s.retiredCost.Minus(d.Cost())
+	}
+}
 
-// SetSink has commands told to sink from now on. With nil, which is how a
-// scheduler begins, no command is built at all.
+// Retained returns the cost of the replaced definitions that are still performed,
+// assuming that the given declarations have come into force. It counts for the budget
+// beside the declarations in force. Before session time advances it is an upper bound.
+func (s *Scheduler) Retained(declarations ...language.Declaration) definition.Cost {
+	total, seen := s.retiredCost, map[string]bool{}
+	for _, d := range declarations {
+		id, performs := language.PerformedAs(d)
+		if !performs || seen[id] {
+			continue
+		}
+		seen[id] = true
+		if old, running := s.replacedBy(id, nil); running > 0 {
+			total = total.Plus(old.Cost())
+		}
+	}
+	return total
+}
+
+// NoteRefused counts a declaration of a log that the budget kept out of force.
+func (s *Scheduler) NoteRefused() { s.refused++ }
+
+// Refused returns how many declarations of a log the budget has kept out of force,
+// and how many performances were not made because of [MaxUnderWay].
+func (s *Scheduler) Refused() (declarations, performances uint64) { return s.refused, s.skipped }
+
+// Catalog returns the declarations in force by name.
+func (s *Scheduler) Catalog() *language.Catalog { return s.catalog }
+
+// Observe makes the scheduler call o from now on and ask stage in conditions; both
+// may be nil. An observer costs no allocation: the scheduler reuses one [Act].
+func (s *Scheduler) Observe(o ActObserver, stage definition.StageView) {
+	s.observer, s.stage = o, stage
+}
+
+// Performing reports whether any definition is in force.
+func (s *Scheduler) Performing() bool { return len(s.registry.all) > 0 }
+
+// SetSink makes the scheduler send commands to sink from now on. With nil, the
+// initial state, no command is built.
 func (s *Scheduler) SetSink(sink CommandSink) { s.sink = sink }
 
-// Now returns the session time that was reached.
+// Now returns the present session time.
 func (s *Scheduler) Now() time.Duration { return time.Duration(s.now) }
 
 // Active returns how many performances have not ended.
 func (s *Scheduler) Active() int { return s.active }
 
 // Next returns the next instant at which a performance does something besides
-// updates; false when none ever will. What waits for a guard does nothing before
-// another performance ends. It is not before [Scheduler.Now].
+// updates; false if there is none. A performance that waits for a guard does nothing
+// before another one ends. The instant is not before [Scheduler.Now].
 func (s *Scheduler) Next() (at time.Duration, ok bool) {
 	if len(s.due) == 0 {
 		return 0, false
@@ -139,44 +244,49 @@ func (s *Scheduler) Next() (at time.Duration, ok bool) {
 	return time.Duration(s.due[0].due), true
 }
 
-// Signal hands over a signal at the present session time. Definitions that
-// match make performances p-<seq>-1, p-<seq>-2, … in order; one that
+// Signal processes a signal at the present session time. Definitions that
+// match make performances p-<seq>-1, p-<seq>-2, … in order. A definition that
 // interrupts first ends the performances with the signal's correlation id, and
-// one whose guard preempts ends those that hold its names: the only commands
-// that are sent at once. Steps begin with the next [Scheduler.Advance], even one
-// by no time at all. Names that all this leaves free go to those who wait for
-// them when the last performance of the signal is made.
+// one whose guard preempts ends those that hold its names: only these commands
+// are sent at once. Steps begin with the next [Scheduler.Advance], even if that
+// advances by 0. Names that become free pass to the performances that wait for
+// them after the last performance of the signal is made.
 //
-// Nothing of sig is kept.
+// Signal keeps nothing of sig.
 func (s *Scheduler) Signal(seq uint64, sig *signal.Signal) {
 	slots := s.registry.byType[sig.Type]
 	if len(slots) == 0 {
 		return
 	}
 	var (
-		resolver = Resolver{Type: sig.Type, Payload: sig.Payload}
+		resolver = definition.Resolver{Type: sig.Type, Payload: sig.Payload}
 		made     uint32
 		own      *cue
 	)
+	s.matching = 0
 	for _, slot := range slots {
 		d := s.registry.all[slot]
-		if !d.when.matches(s.facts(resolver)) {
+		if !d.When().Matches(s.facts(resolver, &s.matching)) {
 			continue
 		}
-		if d.interrupts && sig.CorrelationID != nil {
+		if d.Interrupts() && sig.CorrelationID != nil {
 			made = s.interrupt(seq, made, *sig.CorrelationID, sig.Type)
 		}
-		names := d.guard.appendNames(s.names[:0], resolver.ofObject())
+		names := d.Guard().AppendNames(s.names[:0], resolver.OfObject())
 		s.names = names
-		admitted := s.admit(names, d.guard.policy)
+		admitted := s.admit(names, d.Guard().Policy)
 		if admitted == refused {
 			continue
 		}
-		if d.guard.policy == policyPreempt {
+		if d.Guard().Policy == definition.GuardPreempt {
 			made = s.preempt(seq, made, names, sig.Type)
 		}
+		if s.underWay+d.Width() > MaxUnderWay {
+			s.skipped++
+			continue
+		}
 		if own == nil {
-			own = s.newCue(seq, d.on, sig)
+			own = s.newCue(seq, d.On(), sig)
 		}
 		made++
 		p := s.add(performance{seq: seq, index: made, slot: slot, cue: own, began: s.now}, d)
@@ -187,22 +297,22 @@ func (s *Scheduler) Signal(seq uint64, sig *signal.Signal) {
 		}
 	}
 	s.settle()
-	// The names and what was asked lie in the signal's memory.
+	// The names and the facts lie in the signal's memory.
 	clear(s.names[:cap(s.names)])
-	s.asked = facts{}
+	s.asked = definition.Facts{}
 }
 
-// facts is what a condition asks at the present instant. It is good until the
-// next call.
-func (s *Scheduler) facts(r Resolver) *facts {
-	s.asked = facts{signal: r, world: s.world, at: time.Duration(s.now)}
+// facts returns the facts for a condition at the present instant. They are valid until
+// the next call.
+func (s *Scheduler) facts(r definition.Resolver, matching *int) *definition.Facts {
+	s.asked = definition.Facts{Signal: r, Stage: s.stage, At: time.Duration(s.now), Matching: matching}
 	return &s.asked
 }
 
-// newCue copies what performances need of sig. Typ equals the signal's type, but
-// belongs to the definition and so needs no copy.
+// newCue copies the part of sig that performances need. Typ equals the signal's type,
+// but belongs to the definition and so needs no copy.
 func (s *Scheduler) newCue(seq uint64, typ string, sig *signal.Signal) *cue {
-	c := &cue{seq: seq, resolver: Resolver{Type: typ}}
+	c := &cue{seq: seq, resolver: definition.Resolver{Type: typ}}
 	if sig.Payload.Kind() == signal.KindObject {
 		c.resolver.Payload = slices.Clone(sig.Payload)
 	}
@@ -225,7 +335,7 @@ func (s *Scheduler) interrupt(seq uint64, made uint32, correlationID, by string)
 		return made
 	}
 	for p := chain.first; p != nil; {
-		// Handlers carry no correlation id, so the chain only shrinks here.
+		// Handlers carry no correlation id, so the chain only gets shorter here.
 		next := p.nextCorrelated
 		made = s.stop(p, seq, made, by)
 		p = next
@@ -251,7 +361,7 @@ func (s *Scheduler) stop(p *performance, seq uint64, made uint32, by string) uin
 		s.due.remove(p)
 	}
 	s.remove(p)
-	if def.handler.first < def.handler.end {
+	if def.Handler().First < def.Handler().End {
 		made++
 		handler.index = made
 		s.due.push(s.add(handler, def))
@@ -259,8 +369,8 @@ func (s *Scheduler) stop(p *performance, seq uint64, made uint32, by string) uin
 	return made
 }
 
-// add makes a performance like p the newest one, due now but not on the heap.
-func (s *Scheduler) add(like performance, d *Definition) *performance {
+// add makes a copy of p the newest performance, due now but not on the heap.
+func (s *Scheduler) add(like performance, d *definition.Definition) *performance {
 	var p *performance
 	if n := len(s.spare); n > 0 {
 		p, s.spare = s.spare[n-1], s.spare[:n-1]
@@ -270,20 +380,24 @@ func (s *Scheduler) add(like performance, d *Definition) *performance {
 	kids, claims := p.root.kids, p.claims
 	*p = like
 	p.def, p.claims, p.due = d, claims, s.now
-	main := d.main
+	main := d.Main()
 	if p.handler {
-		main = d.handler
+		main = d.Handler()
 	}
-	p.root = cursor{node: main.first, end: main.end, kids: kids}
+	p.root = cursor{node: main.First, end: main.End, kids: kids}
 	s.enlist(p)
 	return p
 }
 
-// enlist puts p at the end of the lists, but not on the heap.
+// enlist appends p to the lists, but not to the heap.
 func (s *Scheduler) enlist(p *performance) {
 	s.created++
 	p.order = s.created
 	s.active++
+	s.underWay += p.def.Width()
+	if !s.registry.has(p.def, p.slot) {
+		s.retire(p.def, 1)
+	}
 	p.prev = s.last
 	if s.last != nil {
 		s.last.next = p
@@ -309,11 +423,12 @@ func (s *Scheduler) enlist(p *performance) {
 	chain.last = p
 }
 
-// remove takes p, which is off the heap already, out of the lists. What its
-// guard held is to be settled.
+// remove takes p, which must be off the heap, out of the lists. The caller settles
+// the names of its guard.
 func (s *Scheduler) remove(p *performance) {
 	s.release(p)
 	s.active--
+	s.leave(p.def)
 	if p.prev != nil {
 		p.prev.next = p.next
 	} else {
@@ -349,10 +464,10 @@ func (s *Scheduler) remove(p *performance) {
 	}
 }
 
-// Advance moves session time on to an instant and does everything that is due
+// Advance moves session time to an instant and performs everything that is due
 // up to and including it, in time order. Then, if there is a sink, it sends one
-// update for each animation that is still running. Session time never goes
-// back: an earlier instant stands for the present one.
+// update for each animation that is still running. Session time never decreases:
+// an earlier instant counts as the present one.
 func (s *Scheduler) Advance(to time.Duration) {
 	end := max(int64(to), s.now)
 	for len(s.due) > 0 {
@@ -367,12 +482,12 @@ func (s *Scheduler) Advance(to time.Duration) {
 	if s.sink != nil {
 		s.finish()
 	}
-	s.round, s.asked = -1, facts{}
+	s.round, s.asked = -1, definition.Facts{}
 }
 
-// finish does what is due at the present instant, with updates. They go together,
-// performance by performance, so that one's complete, start and update are not
-// torn apart.
+// finish performs what is due at the present instant, and sends updates. It goes
+// performance by performance, so that the complete, start and update of one stay
+// together.
 func (s *Scheduler) finish() {
 	s.round = 0
 	for p := s.first; p != nil; {
@@ -382,7 +497,7 @@ func (s *Scheduler) finish() {
 		}
 		p = next
 	}
-	// What guards have let begin meanwhile.
+	// The performances that guards have let begin meanwhile.
 	for len(s.due) > 0 && s.due[0].due == s.now {
 		p := s.due[0]
 		s.round = p.round
@@ -404,84 +519,10 @@ func (s *Scheduler) turn(p *performance, updates bool) {
 	}
 }
 
-// saturate adds without going round.
+// saturate adds and returns the largest int64 instead of overflowing.
 func saturate[T ~int64](a, b T) T {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// dueHeap is a binary heap of performances: the earliest first, of equal ones
-// that of the earlier round, then the one made first.
-type dueHeap []*performance
-
-func (h dueHeap) less(i, j int) bool {
-	a, b := h[i], h[j]
-	switch {
-	case a.due != b.due:
-		return a.due < b.due
-	case a.round != b.round:
-		return a.round < b.round
-	default:
-		return a.order < b.order
-	}
-}
-
-func (h dueHeap) swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].heapPos, h[j].heapPos = i, j
-}
-
-func (h *dueHeap) push(p *performance) {
-	p.heapPos = len(*h)
-	*h = append(*h, p)
-	h.up(p.heapPos)
-}
-
-func (h *dueHeap) remove(p *performance) {
-	i, n := p.heapPos, len(*h)-1
-	if i != n {
-		h.swap(i, n)
-	}
-	(*h)[n] = nil
-	*h = (*h)[:n]
-	if i != n {
-		h.down(i)
-		h.up(i)
-	}
-}
-
-// fix restores the order after p.due changed.
-func (h dueHeap) fix(p *performance) {
-	h.down(p.heapPos)
-	h.up(p.heapPos)
-}
-
-func (h dueHeap) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.less(i, parent) {
-			return
-		}
-		h.swap(i, parent)
-		i = parent
-	}
-}
-
-func (h dueHeap) down(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(h) {
-			return
-		}
-		if right := child + 1; right < len(h) && h.less(right, child) {
-			child = right
-		}
-		if !h.less(child, i) {
-			return
-		}
-		h.swap(i, child)
-		i = child
-	}
 }

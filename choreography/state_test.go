@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -28,13 +31,9 @@ func busy(t testing.TB) *choreography.Scheduler {
 		`{"on":"now","guard":{"entity":"b","policy":"preempt"},"steps":[{"action":"move","duration":35}]}`,
 	} {
 		v, err := signal.ParseValue([]byte(d))
-		if err != nil {
-			t.Fatal(err)
-		}
-		definition, err := choreography.Compile(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		definition, err := definition.Compile(v)
+		require.NoError(t, err)
 		define(t, s, definition)
 	}
 	id, other := "c", ""
@@ -138,8 +137,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`[{"id":"b","entity":"e","property":"scale","on":"x","mapping":{"fn":"step","inputRange":[0,1],"outputRange":[2,3]}},
 		{"id":"c","entity":"e","property":"scale","on":"x","transition":{"targetValue":1,"durationMs":5,"easing":"arc","revert":true,"revertDelayMs":3}}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		definitions, diagnostics := choreography.Parse("f", text)
-		if diagnostics.Err() != nil && definitions != nil {
+		definitions, diagnostics := language.Parse("f", text)
+		if diagnostics.Refused() && definitions != nil {
 			t.Error("definitions in spite of errors")
 		}
 		lines := bytes.Count(text, []byte("\n")) + 1
@@ -153,7 +152,7 @@ func FuzzParse(f *testing.F) {
 			define(t, s, d)
 		}
 		seq := uint64(0)
-		for d := range s.Registry().All() {
+		for _, d := range s.Definitions() {
 			if seq++; seq > 20 {
 				break // what performs is not what is fuzzed
 			}
@@ -165,8 +164,8 @@ func FuzzParse(f *testing.F) {
 		}
 		v, err := signal.ParseValue(text)
 		if err == nil {
-			if _, err := choreography.Compile(v); err != nil && !errors.Is(err, choreography.ErrDefinition) {
-				t.Errorf("err = %v, want ErrDefinition", err)
+			if _, err := definition.Compile(v); err != nil && !errors.Is(err, definition.ErrInvalid) {
+				t.Errorf("err = %v, want definition.ErrInvalid", err)
 			}
 		}
 	})
@@ -178,20 +177,18 @@ func TestLongAndDeep(t *testing.T) {
 	long := func(n int) string {
 		return `{"on":"x","steps":[` + strings.Repeat(`{"action":"spawn"},`, n-1) + `{"action":"spawn"}]}`
 	}
-	definitions, diagnostics := choreography.Parse("long", []byte(long(choreography.MaxSteps)))
-	if err := diagnostics.Err(); err != nil {
-		t.Fatal(err)
-	}
+	definitions, diagnostics := language.Parse("long", []byte(long(definition.MaxSteps)))
+	require.NoError(t, diagnostics.Err(definition.ErrInvalid))
 	s := choreography.NewScheduler()
 	define(t, s, definitions[0])
 	var sink choreography.RecordingSink
 	s.SetSink(&sink)
 	s.Signal(1, &signal.Signal{Type: "x"})
 	s.Advance(0)
-	if len(sink.Commands) != choreography.MaxSteps || s.Active() != 0 {
-		t.Errorf("%d commands, %d active, want %d and 0", len(sink.Commands), s.Active(), choreography.MaxSteps)
+	if len(sink.Commands) != definition.MaxSteps || s.Active() != 0 {
+		t.Errorf("%d commands, %d active, want %d and 0", len(sink.Commands), s.Active(), definition.MaxSteps)
 	}
-	if _, diagnostics := choreography.Parse("long", []byte(long(choreography.MaxSteps+1))); diagnostics.Err() == nil {
+	if _, diagnostics := language.Parse("long", []byte(long(definition.MaxSteps+1))); !diagnostics.Refused() {
 		t.Error("one step more is not refused")
 	}
 
@@ -199,10 +196,8 @@ func TestLongAndDeep(t *testing.T) {
 		return `{"on":"x","steps":` + strings.Repeat(`[{"action":"parallel","steps":`, n) + `[{"action":"move","duration":1}]` + strings.Repeat(`}]`, n) + `}`
 	}
 	const levels = signal.MaxDepth/2 - 2
-	definitions, diagnostics = choreography.Parse("deep", []byte(deep(levels)))
-	if err := diagnostics.Err(); err != nil {
-		t.Fatal(err)
-	}
+	definitions, diagnostics = language.Parse("deep", []byte(deep(levels)))
+	require.NoError(t, diagnostics.Err(definition.ErrInvalid))
 	s = choreography.NewScheduler()
 	define(t, s, definitions[0])
 	s.Signal(1, &signal.Signal{Type: "x"})
@@ -212,7 +207,7 @@ func TestLongAndDeep(t *testing.T) {
 	if s.Active() != 0 {
 		t.Error("the deepest definition did not end")
 	}
-	if _, diagnostics := choreography.Parse("deep", []byte(deep(signal.MaxDepth))); diagnostics.Err() == nil {
+	if _, diagnostics := language.Parse("deep", []byte(deep(signal.MaxDepth))); !diagnostics.Refused() {
 		t.Error("deeper than a value can be is not refused")
 	}
 }
@@ -220,7 +215,7 @@ func TestLongAndDeep(t *testing.T) {
 // TestManyDiagnostics shows that what is said about a file is bounded.
 func TestManyDiagnostics(t *testing.T) {
 	text := `{"on":"x","steps":[` + strings.Repeat("7,\n", 5000) + `7]}`
-	_, diagnostics := choreography.Parse("many", []byte(text))
+	_, diagnostics := language.Parse("many", []byte(text))
 	if n := len(diagnostics); n != 101 {
 		t.Errorf("%d diagnostics, want 100 and one that says there are more", n)
 	}

@@ -6,20 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/choreography/curve"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-func definition(t testing.TB, text string) *choreography.Definition {
+func compiled(t testing.TB, text string) *definition.Definition {
 	t.Helper()
 	v, err := signal.ParseValue([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	d, err := choreography.Compile(v)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	require.NoErrorf(t, err, "%s", text)
+	d, err := definition.Compile(v)
+	require.NoErrorf(t, err, "%s", text)
 	return d
 }
 
@@ -28,9 +27,7 @@ func TestWhen(t *testing.T) {
 	payload, err := signal.ParseValue([]byte(`{
 		"n":5,"f":5.0,"big":9007199254740993,"huge":18446744073709551615,"zero":0,"s":"five","e":"","t":true,"z":null,"o":{"k":[1,{"d":"deep"}]},
 		"type":"mine","type2":1,"spaced":"a\u00a0b","accent":"café","emoji":"😀","line":"a\nb","dash":"a-b"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sig := &signal.Signal{Type: "x", Payload: payload}
 	tests := []struct {
 		when string
@@ -146,15 +143,15 @@ func TestWhen(t *testing.T) {
 		{`{"signal.s":{"matches":"[[:alpha:]]"}}`, false},
 	}
 	for _, tt := range tests {
-		d := definition(t, fmt.Sprintf(`{"on":"x","when":%s,"steps":[]}`, tt.when))
+		d := compiled(t, fmt.Sprintf(`{"on":"x","when":%s,"steps":[]}`, tt.when))
 		if got := d.Matches(sig); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.when, got, tt.want)
 		}
 	}
-	if !definition(t, `{"on":"x","when":null}`).Matches(sig) {
+	if !compiled(t, `{"on":"x","when":null}`).Matches(sig) {
 		t.Error("when null restricts")
 	}
-	if definition(t, `{"on":"X"}`).Matches(sig) {
+	if compiled(t, `{"on":"X"}`).Matches(sig) {
 		t.Error("another type matches")
 	}
 }
@@ -162,10 +159,8 @@ func TestWhen(t *testing.T) {
 // TestResolver shows what references reach.
 func TestResolver(t *testing.T) {
 	payload, err := signal.ParseValue([]byte(`{"a":{"b":[10,null]},"type":"payload's","":{"":1}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := choreography.Resolver{Type: "x", Payload: payload}
+	require.NoError(t, err)
+	r := definition.Resolver{Type: "x", Payload: payload}
 	tests := []struct {
 		written string
 		want    string // JSON; "" is missing
@@ -187,22 +182,18 @@ func TestResolver(t *testing.T) {
 	}
 	for _, tt := range tests {
 		v, err := signal.ParseValue([]byte(tt.written))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got := ""
 		if v, ok := r.Resolve(v); ok {
 			text, err := json.Marshal(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			got = string(text)
 		}
 		if got != tt.want {
 			t.Errorf("%s resolves to %q, want %q", tt.written, got, tt.want)
 		}
 	}
-	if _, ok := (choreography.Resolver{}).Lookup("a"); ok {
+	if _, ok := (definition.Resolver{}).Lookup("a"); ok {
 		t.Error("something in an absent payload")
 	}
 }
@@ -219,7 +210,8 @@ func TestEase(t *testing.T) {
 	}
 	for name, want := range tests {
 		for i, w := range want {
-			if got := choreography.Ease(name, float64(i)/4); got != w {
+			c, _ := curve.Parse(name) // linear if it is unknown
+			if got := c.At(float64(i) / 4); got != w {
 				t.Errorf("%s at %d/4 = %v, want %v", name, i, got, w)
 			}
 		}

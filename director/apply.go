@@ -2,26 +2,28 @@ package director
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Apply changes the state by one event. It is total: an event that cannot
-// follow is refused with an error that wraps [ErrRecord] (or, for an episode,
-// [ErrEpisode]) and leaves the state as it was. Whoever wrote the events, no
-// beat lands that was not eligible, and no choice is made twice. Beyond that
-// Apply makes sure that an event means something here, and not that it was wise:
-// that was decided before.
+// Apply changes the state by one event. It is total: an event that cannot follow is
+// refused with an error that wraps [ErrRecord] (or, for an episode,
+// [episode.ErrEpisode]) and leaves the state as it was. Even for forged events it
+// holds that no beat lands that was not eligible and no choice is made twice. Beyond
+// that Apply checks that an event has a meaning in the state, and not that the
+// director would decide it.
 //
-// The declaration of an episode is taken too, as [State.Declare] does.
+// The declaration of an episode is applied as by [State.Declare].
 func (s *State) Apply(word string, v signal.Value) error {
 	switch word {
-	case Word:
+	case episode.Word:
 		return s.Declare(v)
-	case EpisodeStarted:
+	case episode.EpisodeStarted:
 		return s.start(v)
-	case EpisodeRevised:
+	case episode.EpisodeRevised:
 		return s.revise(v)
 	}
 	if s.episode == nil {
@@ -31,32 +33,32 @@ func (s *State) Apply(word string, v signal.Value) error {
 	if !ok {
 		return recordError(word, "no turn")
 	}
-	a := application{s: s, word: word, v: v, turn: turn, c: s.core, kept: s.kept}
-	// The turn in hand is the only one that events are about, save for its
-	// opening and for late verdicts, which change nothing.
-	if word != TurnOpened && turn != s.core.turn {
-		if word == VerdictRecorded && boolOf(v, "inactive") && turn < s.core.turn {
+	a := application{s: s, word: word, v: v, turn: turn, c: s.core, rollback: s.rollback}
+	// Events concern the current turn, except for the opening of the next one and
+	// for late verdicts, which change nothing.
+	if word != episode.TurnOpened && turn != s.core.turn {
+		if word == episode.VerdictRecorded && v.BoolOf("inactive") && turn < s.core.turn {
 			return nil
 		}
-		return recordError(word, "it is about turn "+itoa(turn)+", and this is turn "+itoa(s.core.turn))
+		return recordError(word, "its turn is "+strconv.Itoa(turn)+", and the current turn is "+strconv.Itoa(s.core.turn))
 	}
 	if reason := a.apply(); reason != "" {
 		return recordError(word, reason)
 	}
-	s.core, s.kept = a.c, a.kept
+	s.core, s.rollback = a.c, a.rollback
 	return nil
 }
 
-// start applies episodeStarted. Flags of an episode before are carried over.
+// start applies episodeStarted. The flags of an earlier episode are carried over.
 func (s *State) start(v signal.Value) error {
 	e, reason := s.declaredAs(v, "digest")
 	if reason != "" {
-		return recordError(EpisodeStarted, reason)
+		return recordError(episode.EpisodeStarted, reason)
 	}
 	c := newCore(e)
-	energy, _ := textOf(v, "energy")
-	if c.energy = slices.Index(Energies, energy); c.energy < 0 {
-		return recordError(EpisodeStarted, "no such energy")
+	energy := v.TextOf("energy")
+	if c.energy = episode.EnergyLevel(energy); c.energy < 0 {
+		return recordError(episode.EpisodeStarted, "no such energy")
 	}
 	for _, f := range s.core.flags {
 		c.setFlag(flag{name: f.name, cause: f.cause})
@@ -65,104 +67,105 @@ func (s *State) start(v signal.Value) error {
 	for f := range given.Elements() {
 		name, ok := f.Text()
 		if !ok || name == "" {
-			return recordError(EpisodeStarted, "a flag without a name")
+			return recordError(episode.EpisodeStarted, "a flag without a name")
 		}
-		c.setFlag(flag{name: strings.Clone(name), cause: "start"})
+		c.setFlag(flag{name: strings.Clone(name), cause: causeStart})
 	}
-	s.episode, s.declared, s.core, s.kept = e, nil, c, nil
+	s.episode, s.declared, s.core, s.rollback = e, nil, c, nil
 	return nil
 }
 
-// application is one event being applied, to a copy.
+// application applies one event to a copy of the state's core, so that an event that
+// is refused half way changes nothing.
 type application struct {
-	s    *State
-	word string
-	v    signal.Value
-	turn int
-	c    core
-	kept *core
+	s        *State
+	word     string
+	v        signal.Value
+	turn     int
+	c        core
+	rollback *core
 }
 
-// apply returns why the event cannot follow, "" if it can.
+// apply returns the reason why the event cannot follow, "" if it can.
 func (a *application) apply() string {
 	switch a.word {
-	case TurnOpened:
+	case episode.TurnOpened:
 		return a.opened()
-	case ResponseRecorded:
+	case episode.ResponseRecorded:
 		return a.responded()
-	case GuidanceIssued:
+	case episode.GuidanceIssued:
 		return a.guided()
-	case AttemptDropped:
-		if a.kept == nil {
+	case episode.AttemptDropped:
+		if a.rollback == nil {
 			return "there is no response to drop"
 		}
 		dropped := a.c
-		a.c, a.kept = *a.kept, nil
+		a.c, a.rollback = *a.rollback, nil
 		a.c.attempt, a.c.flags = dropped.attempt, dropped.flagsWithout(&a.c)
 		return ""
-	case JudgementAsked, VerdictRecorded:
+	case episode.JudgementAsked, episode.VerdictRecorded:
 		return a.judged()
-	case BeatHeld, BeatLanded, BeatMissed, DeadlineMissed, BeatForced:
+	case episode.BeatHeld, episode.BeatLanded, episode.BeatMissed, episode.DeadlineMissed, episode.BeatForced:
 		return a.beat()
-	case ChoiceOffered, ChoiceSelected, ChoiceDeclined:
+	case episode.ChoiceOffered, episode.ChoiceSelected, episode.ChoiceDeclined:
 		return a.choice()
-	case FlagSet, FlagCleared:
-		name, ok := ownText(a.v, "flag")
-		if !ok || name == "" {
+	case episode.FlagSet, episode.FlagCleared:
+		name := ownText(a.v, "flag")
+		if name == "" {
 			return "no flag"
 		}
-		if a.word == FlagCleared {
+		if a.word == episode.FlagCleared {
 			a.c.clearFlag(name)
 			return ""
 		}
-		cause, _ := ownText(a.v, "cause")
-		f := flag{name, cause, a.turn, boolOf(a.v, "outside")}
-		if f.outside && a.c.fleeting(name, a.kept) {
+		cause := ownText(a.v, "cause")
+		f := flag{name, cause, a.turn, a.v.BoolOf("outside")}
+		if f.outside && a.c.fleeting(name, a.rollback) {
 			a.c.clearFlag(name)
 		}
 		a.c.setFlag(f)
 		return ""
-	case ObjectiveCompleted, ObjectiveFailed:
-		_, i, ok := a.s.episode.subjectOf(a.v)
-		if _, beat := textOf(a.v, "beat"); !ok || beat {
+	case episode.ObjectiveCompleted, episode.ObjectiveFailed:
+		_, i, ok := a.s.episode.SubjectOf(a.v)
+		if _, beat := a.v.Member("beat").Text(); !ok || beat {
 			return "no such objective"
 		}
 		a.c.objectives = slices.Clone(a.c.objectives)
 		o := &a.c.objectives[i]
-		if o.at, o.status = a.turn, objectiveCompleted; a.word == ObjectiveFailed {
+		if o.at, o.status = a.turn, objectiveCompleted; a.word == episode.ObjectiveFailed {
 			o.status = objectiveFailed
 		}
 		return ""
-	case PropRevealed:
-		id, _ := textOf(a.v, "prop")
-		i := slices.IndexFunc(a.s.episode.Props, func(p Prop) bool { return p.ID == id })
+	case episode.PropRevealed:
+		id := a.v.TextOf("prop")
+		i := slices.IndexFunc(a.s.episode.Props, func(p episode.Prop) bool { return p.ID == id })
 		if i < 0 || a.turn == 0 {
 			return "no such prop"
 		}
 		a.c.props = slices.Clone(a.c.props)
 		a.c.props[i] = a.turn
 		return ""
-	case EpisodeFailed:
+	case episode.EpisodeFailed:
 		a.c.failed = true
 		return ""
-	case VisualTriggered:
+	case episode.VisualTriggered:
 		i, ok := intOf(a.v, "index")
 		if !ok || i != a.c.visuals+1 {
-			return "pictures are counted one by one"
+			return "not the index of the next picture"
 		}
 		a.c.visuals = i
 		return ""
-	case SuggestionMade:
-		if cause, _ := textOf(a.v, "cause"); cause == causeBudget {
+	case episode.SuggestionMade:
+		if a.v.TextOf("cause") == causeBudget {
 			a.c.suggested = true
 		}
 		return ""
-	case TurnEvaluated:
+	case episode.TurnEvaluated:
 		if a.c.phase != phaseResponded || len(a.c.awaiting) > 0 {
 			return "the turn is not ready for it"
 		}
-		a.c.phase, a.c.heard = phaseEvaluated, nil
-		a.c.overdue(a.s, a.kept)
+		a.c.phase, a.c.found = phaseEvaluated, nil
+		a.c.overdue(a.s, a.rollback)
 		return ""
 	default:
 		return "an unknown word"
@@ -172,20 +175,20 @@ func (a *application) apply() string {
 func (a *application) opened() string {
 	c := &a.c
 	if a.turn == 0 || a.turn < c.turn || a.turn == c.turn && c.phase != phaseOpened {
-		return "turn " + itoa(c.turn) + " has come already"
+		return "the turn is not after turn " + strconv.Itoa(c.turn)
 	}
-	input, _ := textOf(a.v, "input")
+	input := a.v.TextOf("input")
 	i := slices.Index(inputs, input)
 	if i < 0 {
-		return "an input of no kind"
+		return "an unknown kind of input"
 	}
 	c.input = inputKind(i)
-	c.turn, c.phase, c.attempt, c.directive, c.answer = a.turn, phaseOpened, 0, -1, Answer{}
-	c.digest, c.tail, c.heard, c.awaiting = Digest{}, "", nil, nil
-	d, _ := ownText(a.v, "digest")
-	c.said = d
-	if len(d) > 2*len(Digest{}) {
-		return "a digest that is none"
+	c.turn, c.phase, c.attempt, c.directive, c.answer = a.turn, phaseOpened, 0, -1, ChoiceLine{}
+	c.digest, c.tail, c.found, c.awaiting = episode.ContentDigest{}, "", nil, nil
+	d := ownText(a.v, "digest")
+	c.inputDigest = d
+	if len(d) > 2*len(episode.ContentDigest{}) {
+		return "a digest that is too long"
 	}
 	for i := range c.objectives {
 		if c.objectives[i].status == objectivePending {
@@ -196,7 +199,7 @@ func (a *application) opened() string {
 			break
 		}
 	}
-	a.kept = nil
+	a.rollback = nil
 	return ""
 }
 
@@ -209,8 +212,8 @@ func (a *application) guided() string {
 	if !ok {
 		return ""
 	}
-	id, _ := textOf(d, "beat")
-	i, known := a.s.episode.beats[id]
+	id := d.TextOf("beat")
+	i, known := a.s.episode.BeatIndex(id)
 	if !known {
 		return "no such beat"
 	}
@@ -222,15 +225,15 @@ func (a *application) responded() string {
 	c := &a.c
 	attempt, ok := intOf(a.v, "attempt")
 	if c.phase != phaseOpened || !ok || attempt <= c.attempt {
-		return "the turn waits for no such response"
+		return "the turn does not expect the response"
 	}
 	before := a.c
-	a.kept = &before
-	d, _ := textOf(a.v, "digest")
-	if c.digest, ok = parseDigest(d); !ok {
+	a.rollback = &before
+	d := a.v.TextOf("digest")
+	if c.digest, ok = episode.ParseDigest(d); !ok {
 		return "no digest"
 	}
-	tail, _ := ownText(a.v, "tail")
+	tail := ownText(a.v, "tail")
 	c.phase, c.attempt, c.tail = phaseResponded, attempt, tailOf(tail)
 	if i := c.directive; i >= 0 && c.beats.at(i).deliveredAt == 0 {
 		c.beats.edit(i).deliveredAt = a.turn
@@ -240,47 +243,47 @@ func (a *application) responded() string {
 
 func (a *application) judged() string {
 	c := &a.c
-	if boolOf(a.v, "inactive") {
+	if a.v.BoolOf("inactive") {
 		return ""
 	}
-	subject, i, ok := a.s.episode.subjectOf(a.v)
+	subject, i, ok := a.s.episode.SubjectOf(a.v)
 	if attempt, _ := intOf(a.v, "attempt"); !ok || c.phase != phaseResponded || attempt != c.attempt {
-		return "nothing like it is judged"
+		return "the verdict is not about the current response"
 	}
 	at := slices.IndexFunc(c.awaiting, func(w awaited) bool { return w.kind == subject.Kind && w.index == i })
-	if a.word == JudgementAsked {
+	if a.word == episode.JudgementAsked {
 		if at >= 0 {
-			return "it is asked already"
+			return "the question was asked before"
 		}
 		c.awaiting = append(slices.Clone(c.awaiting), awaited{kind: subject.Kind, index: i})
 		return ""
 	}
-	name, _ := textOf(a.v, "method")
-	method := slices.Index(detections[:Undetected], name)
-	verdict, _ := textOf(a.v, "verdict")
-	if method < 0 || !slices.Contains(findings, verdict) {
-		return "it says nothing"
+	name := a.v.TextOf("method")
+	method, known := episode.DetectionNamed(name)
+	verdict := a.v.TextOf("verdict")
+	if !known || !slices.Contains(findings, verdict) {
+		return "an unknown method or verdict"
 	}
-	if Detection(method) == Semantic {
+	if method == episode.Semantic {
 		if at < 0 {
-			return "nobody has asked"
+			return "the question was not asked"
 		}
 		c.awaiting = slices.Clone(c.awaiting)
-		if boolOf(a.v, "again") {
+		if a.v.BoolOf("again") {
 			c.awaiting[at].tries++
 			return ""
 		}
 		c.awaiting = slices.Delete(c.awaiting, at, at+1)
 	}
 	if verdict == "yes" {
-		c.heard = append(slices.Clone(c.heard), heard{subject.Kind, i, Detection(method)})
+		c.found = append(slices.Clone(c.found), found{subject.Kind, i, method})
 	}
 	return ""
 }
 
 func (a *application) beat() string {
-	id, _ := textOf(a.v, "beat")
-	i, ok := a.s.episode.beats[id]
+	id := a.v.TextOf("beat")
+	i, ok := a.s.episode.BeatIndex(id)
 	if !ok {
 		return "no such beat"
 	}
@@ -288,48 +291,49 @@ func (a *application) beat() string {
 	if c.beats.at(i).status != statusPending {
 		return "the beat is not pending"
 	}
-	if a.word == BeatForced {
-		line, _ := ownText(a.v, "line")
+	if a.word == episode.BeatForced {
+		line := ownText(a.v, "line")
 		c.tail = tailOf(line)
 		return ""
 	}
-	assured, _ := textOf(a.v, "assurance")
+	assured := a.v.TextOf("assurance")
 	assurance := slices.Index(assurances, assured)
 	said, ok := intOf(a.v, "heard_at_turn")
-	landing := a.word == BeatLanded || a.word == BeatHeld
+	landing := a.word == episode.BeatLanded || a.word == episode.BeatHeld
 	if landing && (assurance <= 0 || !ok || said == 0 || said > a.turn) {
-		return "it does not say how, or when"
+		return "no assurance or turn"
 	}
-	if landing && (c.phase != phaseResponded || !a.s.wasEligible(c, a.kept, i)) {
+	if landing && (c.phase != phaseResponded || !a.s.wasEligible(c, a.rollback, i)) {
 		return "the beat was not eligible in this turn"
 	}
-	if a.word == BeatLanded && a.s.episode.Beats[i].Choice >= 0 && c.pendingChoice() >= 0 {
+	if a.word == episode.BeatLanded && a.s.episode.Beats[i].Choice >= 0 && c.pendingChoice() >= 0 {
 		return "another choice is pending"
 	}
-	if a.word == BeatHeld {
+	if a.word == episode.BeatHeld {
 		if c.heldAt(i) >= 0 {
-			return "it is held already"
+			return "the beat is held already"
 		}
-		method, _ := ownText(a.v, "method")
-		tail, _ := ownText(a.v, "tail")
-		if len(method) > maxID {
-			return "a method without end"
+		method := ownText(a.v, "method")
+		tail := ownText(a.v, "tail")
+		if len(method) > episode.MaxID {
+			return "a method that is too long"
 		}
 		c.held = append(slices.Clone(c.held), held{i, said, method, uint8(assurance), tailOf(tail)})
 		return ""
 	}
 	b := c.beats.edit(i)
 	switch a.word {
-	case DeadlineMissed:
+	case episode.DeadlineMissed:
 		b.missedDeadline = true
-	case BeatMissed:
+	case episode.BeatMissed:
 		b.status, b.landedAt = statusMissed, a.turn
-		d, _ := textOf(a.v, "dependants")
-		b.released = d == Release.String()
+		d := a.v.TextOf("dependants")
+		b.released = d == episode.Release.String()
 		c.drop(i)
 	default: // landed
 		b.status, b.landedAt, b.heardAt, b.assurance = statusCompleted, a.turn, said, uint8(assurance)
-		// What was answered before a revision moved it here is not asked again.
+		// A choice that was made before a revision moved it to this beat is not
+		// offered again.
 		if j := a.s.episode.Beats[i].Choice; j >= 0 && c.choices.at(j).status == choiceClosed {
 			b.status = statusDetected
 		}
@@ -339,46 +343,50 @@ func (a *application) beat() string {
 }
 
 func (a *application) choice() string {
-	id, _ := textOf(a.v, "choice_point")
-	i, ok := a.s.episode.choice[id]
+	id := a.v.TextOf("choice_point")
+	i, ok := a.s.episode.ChoiceIndex(id)
 	if !ok {
 		return "no such choice point"
 	}
 	point := &a.s.episode.Choices[i]
 	c := &a.c
 	if point.Beat >= 0 && c.beats.at(point.Beat).status != statusDetected {
-		return "its beat has not landed, or is over"
+		return "the beat of the choice has not landed, or is over"
 	}
 	p := c.choices.edit(i)
-	if a.word == ChoiceOffered {
+	if a.word == episode.ChoiceOffered {
 		if p.status != choiceClosed {
-			return "it was offered before"
+			return "the choice was offered before"
 		}
-		said, _ := ownText(a.v, "character_said")
+		said := ownText(a.v, "character_said")
 		p.status, p.offeredAt, p.said = choiceOpen, a.turn, tailOf(said)
 		return ""
 	}
 	if p.status != choiceOpen {
-		return "it is not open"
+		return "the choice is not open"
 	}
 	p.madeAt = a.turn
-	if a.word == ChoiceDeclined {
+	if a.word == episode.ChoiceDeclined {
 		p.status = choiceDeclined
 	} else {
-		name, _ := textOf(a.v, "choice")
-		option := point.option(name)
+		name := a.v.TextOf("choice")
+		option := point.OptionIndex(name)
 		if option < 0 {
 			return "no such choice"
 		}
 		p.status, p.option = choiceSelected, point.Options[option].ID
 		if point.Beat >= 0 {
-			c.answer = Answer{point.Options[option].Label, point.ID, p.option}
+			c.answer = ChoiceLine{point.Options[option].Label, point.ID, p.option}
 		}
-		// What was answered cannot be said anew.
-		a.kept = nil
+		// The response to which a choice belongs cannot be dropped any more.
+		a.rollback = nil
 	}
 	if b := point.Beat; b >= 0 {
 		c.beats.edit(b).status = statusCompleted
 	}
 	return ""
 }
+
+// ownText returns a member that the state keeps. It copies the text, because the
+// event may be a view of an entry's bytes.
+func ownText(v signal.Value, name string) string { return strings.Clone(v.TextOf(name)) }

@@ -2,14 +2,33 @@ package director_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// many returns an episode of n beats, each for a turn of its own.
-func many(b testing.TB, n int, policy string) *director.Episode {
+func parse(t testing.TB, text string) *episode.Episode {
+	t.Helper()
+	e, diagnostics := episode.Parse("episode.json", []byte(text))
+	require.NoError(t, diagnostics.Err(episode.ErrEpisode))
+	return e
+}
+
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// many returns an episode of n beats, each with its own target turn.
+func many(b testing.TB, n int, policy string) *episode.Episode {
 	var beats []string
 	for i := range n {
 		beats = append(beats, fmt.Sprintf(`{"id": "b%d", "character_instruction": "x", "target_turn": %d, "deadline_turn": %d, "detection_type": "keyword", "detection_criteria": "w%d"}`, i, i+3, i+5, i))
@@ -18,8 +37,8 @@ func many(b testing.TB, n int, policy string) *director.Episode {
 }
 
 // turn plays a turn.
-func turn(t testing.TB, s *director.State, n int, said string) (records []director.Record) {
-	_, more, err := s.Guide(director.Input{Turn: n, Text: "Go on."})
+func turn(t testing.TB, s *director.State, n int, said string) (records []signal.Record) {
+	_, more, err := s.Guide(director.TurnInput{Turn: n, Text: "Go on."})
 	play(t, s, must(more, err))
 	records = append(records, more...)
 	_, more, err = s.Respond(director.Response{Turn: n, Text: said})
@@ -27,8 +46,8 @@ func turn(t testing.TB, s *director.State, n int, said string) (records []direct
 	return append(records, more...)
 }
 
-// Guidance before a turn, with a thousand beats that are all looked at; the
-// promise is less than a millisecond.
+// Guidance before a turn that examines all of a thousand beats. It must take less than
+// a millisecond.
 func BenchmarkGuidance(b *testing.B) {
 	var s director.State
 	play(b, &s, must(s.Start(many(b, 1000, `"order": "urgent"`), director.Opening{})))
@@ -74,16 +93,4 @@ func BenchmarkFold(b *testing.B) {
 		play(b, &s, records)
 	}
 	b.ReportMetric(float64(len(records))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
-}
-
-// BenchmarkExplore explores more than 100,000 plays to their end.
-func BenchmarkExplore(b *testing.B) {
-	e := parse(b, forking(12))
-	b.ReportAllocs()
-	var c director.Coverage
-	for b.Loop() {
-		c = explored(b, e, director.ExploreConfig{})
-	}
-	b.ReportMetric(float64(c.Paths), "plays/op")
-	b.ReportMetric(float64(c.States), "states/op")
 }

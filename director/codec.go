@@ -8,32 +8,33 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/sajou-dev/sajou-go/internal/statebytes"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/internal/statecodec"
 )
 
-// stateVersion is the first element of a state. It changes with the format and
-// with every change of rules after which old bytes would go on differently.
+// stateVersion is the first element of a state. It changes with the format, and with
+// every change of a rule after which a restored state would decide differently.
 const stateVersion = 2
 
 // Errors of [Restore].
 var (
-	// ErrState says that bytes are no state of a director.
+	// ErrState says that bytes are not a state of a director.
 	ErrState = errors.New("director: corrupt state")
-	// ErrStateVersion says that a state was written under other rules.
+	// ErrStateVersion says that a state was written by another version of the rules.
 	ErrStateVersion = errors.New("director: unknown state version")
 )
 
 // AppendState appends the whole state to dst: canonical bytes, equal for equal
 // histories. They are one msgpack array:
 //
-//	[version, declared or nil, episode or nil, core or nil, kept or nil]
+//	[version, declared or nil, episode or nil, core or nil, rollback or nil]
 //
-//	declared and episode  as they were written
-//	core     [turn, attempt, phase, input, said, digest, tail, directive+1,
+//	declared and episode  as their authors wrote them
+//	core     [turn, attempt, phase, input, input digest, digest, tail, directive+1,
 //	         answer, energy, visuals, suggested, failed, beats, choices,
-//	         objectives, props, flags, held, awaiting, heard, history]
-//	kept     the core that the response of this turn found, nil if that
-//	         response cannot be dropped any more
+//	         objectives, props, flags, held, awaiting, found, removed]
+//	rollback the core before the response of this turn, nil if that response
+//	         cannot be dropped
 //
 // The lists of beats, choices, objectives and props are as long as those of the
 // episode.
@@ -43,17 +44,17 @@ func (s *State) AppendState(dst []byte) []byte {
 	if s.declared == nil {
 		dst = msgp.AppendNil(dst)
 	} else {
-		dst = append(dst, s.declared.value...)
+		dst = append(dst, s.declared.Value()...)
 	}
 	if s.episode == nil {
 		return msgp.AppendNil(msgp.AppendNil(msgp.AppendNil(dst)))
 	}
-	dst = append(dst, s.episode.value...)
+	dst = append(dst, s.episode.Value()...)
 	dst = s.core.append(dst)
-	if s.kept == nil {
+	if s.rollback == nil {
 		return msgp.AppendNil(dst)
 	}
-	return s.kept.append(dst)
+	return s.rollback.append(dst)
 }
 
 func (c *core) append(dst []byte) []byte {
@@ -63,7 +64,7 @@ func (c *core) append(dst []byte) []byte {
 	truth := func(b bool) { dst = msgp.AppendBool(dst, b) }
 	array(22)
 	ints(c.turn, c.attempt, int(c.phase), int(c.input))
-	text(c.said)
+	text(c.inputDigest)
 	dst = msgp.AppendBytes(dst, c.digest[:])
 	text(c.tail)
 	ints(c.directive + 1)
@@ -109,19 +110,19 @@ func (c *core) append(dst []byte) []byte {
 		array(3)
 		ints(int(w.kind), w.index, w.tries)
 	}
-	array(len(c.heard))
-	for _, h := range c.heard {
+	array(len(c.found))
+	for _, h := range c.found {
 		array(3)
 		ints(int(h.kind), h.index, int(h.method))
 	}
 	array(4)
-	dst = appendPast(dst, c.gone.beats, beatState.append)
-	dst = appendPast(dst, c.gone.choices, choiceState.append)
-	dst = appendPast(dst, c.gone.objectives, objectiveState.append)
-	return appendPast(dst, c.gone.props, func(turn int, dst []byte) []byte { return msgp.AppendInt(dst, turn) })
+	dst = appendPast(dst, c.removed.beats, beatState.append)
+	dst = appendPast(dst, c.removed.choices, choiceState.append)
+	dst = appendPast(dst, c.removed.objectives, objectiveState.append)
+	return appendPast(dst, c.removed.props, func(turn int, dst []byte) []byte { return msgp.AppendInt(dst, turn) })
 }
 
-// appendPast appends a list of what is gone, each as [id, state].
+// appendPast appends a list of removed parts, each as [id, state].
 func appendPast[T comparable](dst []byte, list []past[T], state func(T, []byte) []byte) []byte {
 	dst = msgp.AppendArrayHeader(dst, uint32(len(list)))
 	for _, p := range list {
@@ -179,7 +180,7 @@ func Restore(b []byte) (*State, error) {
 }
 
 func restore(b []byte) (*State, error) {
-	r := stateReader{statebytes.Reader{Rest: b}}
+	r := stateReader{statecodec.Reader{Rest: b}}
 	if r.Begin(stateVersion, 5, ErrStateVersion); r.Err != nil {
 		return nil, r.Err
 	}
@@ -192,9 +193,9 @@ func restore(b []byte) (*State, error) {
 		s.core = r.core(s.episode)
 		if !r.None() {
 			kept := r.core(s.episode)
-			s.kept = &kept
+			s.rollback = &kept
 			if kept.turn != s.core.turn || kept.phase != phaseOpened || s.core.phase < phaseResponded {
-				r.Fail("what was kept is not of this turn")
+				r.Fail("the rollback is not of this turn")
 			}
 		}
 	} else {
@@ -206,16 +207,16 @@ func restore(b []byte) (*State, error) {
 	if err := r.End(); err != nil {
 		return nil, err
 	}
-	return s, statebytes.Canonical(b, s.AppendState)
+	return s, statecodec.Canonical(b, s.AppendState)
 }
 
 // stateReader reads a state.
 type stateReader struct {
-	statebytes.Reader
+	statecodec.Reader
 }
 
 // episode reads an episode as it was written, nil if there is none.
-func (r *stateReader) episode() *Episode {
+func (r *stateReader) episode() *episode.Episode {
 	if r.None() {
 		return nil
 	}
@@ -223,14 +224,14 @@ func (r *stateReader) episode() *Episode {
 	if r.Err != nil {
 		return nil
 	}
-	e, err := Compile(slices.Clone(v))
+	e, err := episode.Compile(slices.Clone(v))
 	if err != nil {
 		r.Fail("%w", err)
 	}
 	return e
 }
 
-func (r *stateReader) turn() int { return r.Below(maxTurn+1, "turn") }
+func (r *stateReader) turn() int { return r.Below(episode.MaxTurn+1, "turn") }
 
 func (r *stateReader) tail() string {
 	s := r.Text()
@@ -240,36 +241,36 @@ func (r *stateReader) tail() string {
 	return s
 }
 
-func (r *stateReader) digest() (d Digest) {
+func (r *stateReader) digest() (d episode.ContentDigest) {
 	if b := r.Bytes(); copy(d[:], b) != len(b) || len(b) != len(d) {
-		r.Fail("a digest that is none")
+		r.Fail("a digest of another length")
 	}
 	return d
 }
 
-func (r *stateReader) core(e *Episode) core {
+func (r *stateReader) core(e *episode.Episode) core {
 	c := newCore(e)
-	r.Fields(22, "a part")
+	r.Fields(22, "the core")
 	c.turn, c.attempt = r.turn(), r.turn()
 	c.phase, c.input = phase(r.Below(len(phases), "phase")), inputKind(r.Below(len(inputs), "input"))
-	if c.said = r.Text(); r.Err == nil && len(c.said) > 2*len(Digest{}) {
-		r.Fail("a digest that is none")
+	if c.inputDigest = r.Text(); r.Err == nil && len(c.inputDigest) > 2*len(episode.ContentDigest{}) {
+		r.Fail("a digest that is too long")
 	}
 	c.digest, c.tail = r.digest(), r.tail()
 	c.directive = r.Below(len(e.Beats)+1, "beat") - 1
 	r.Fields(3, "a part")
-	c.answer = Answer{r.Text(), r.Text(), r.Text()}
-	if r.Err == nil && (c.answer.ChoicePoint == "") != (c.answer == Answer{}) {
-		r.Fail("an answer to nothing")
+	c.answer = ChoiceLine{r.Text(), r.Text(), r.Text()}
+	if r.Err == nil && (c.answer.ChoicePoint == "") != (c.answer == ChoiceLine{}) {
+		r.Fail("an answer without a choice point")
 	}
-	c.energy, c.visuals = r.Below(len(Energies), "energy"), r.turn()
+	c.energy, c.visuals = r.Below(len(episode.Energies()), "energy"), r.turn()
 	c.suggested, c.failed = r.Bool(), r.Bool()
 	r.Fields(len(e.Beats), "a part")
 	beats := make([]beatState, len(e.Beats))
 	for i := range beats {
 		beats[i] = r.beat()
 		if r.Err == nil && beats[i].status == statusDetected && e.Beats[i].Choice < 0 {
-			r.Fail("a beat without a choice waits for one")
+			r.Fail("a beat without a choice waits for its choice")
 		}
 	}
 	r.Fields(len(e.Choices), "a part")
@@ -304,7 +305,7 @@ func (r *stateReader) core(e *Episode) core {
 		r.Fields(5, "a part")
 		h := held{r.Below(len(e.Beats), "beat"), r.turn(), r.Text(), uint8(r.Below(len(assurances), "assurance")), r.tail()}
 		if r.Err == nil && (c.heldAt(h.beat) >= 0 || beats[h.beat].status != statusPending) {
-			r.Fail("a beat is held that is not to come")
+			r.Fail("a held beat is not pending")
 		}
 		if r.Err != nil {
 			return c
@@ -316,7 +317,7 @@ func (r *stateReader) core(e *Episode) core {
 		kind := r.subject()
 		w := awaited{kind, r.Below(c.subjects(kind), "subject"), r.turn()}
 		if r.Err != nil || slices.ContainsFunc(c.awaiting, func(o awaited) bool { return o.kind == w.kind && o.index == w.index }) {
-			r.Fail("something is asked twice")
+			r.Fail("a question is awaited twice")
 			return c
 		}
 		c.awaiting = append(c.awaiting, w)
@@ -324,45 +325,46 @@ func (r *stateReader) core(e *Episode) core {
 	for range r.Array() {
 		r.Fields(3, "a part")
 		kind := r.subject()
-		h := heard{kind, r.Below(c.subjects(kind), "subject"), Detection(r.Below(int(Undetected), "detection"))}
+		h := found{kind, r.Below(c.subjects(kind), "subject"), episode.Detection(r.Below(int(episode.Undetected), "detection"))}
 		if r.Err != nil {
 			return c
 		}
-		c.heard = append(c.heard, h)
+		c.found = append(c.found, h)
 	}
 	r.Fields(4, "a part")
-	c.gone.beats = readPast(r, r.beat, func(id string) bool { _, ok := e.beats[id]; return ok })
-	c.gone.choices = readPast(r, r.choice, func(id string) bool { _, ok := e.choice[id]; return ok })
-	c.gone.objectives = readPast(r, r.objective, func(id string) bool { return e.has(Subject{AboutObjective, id}) })
-	c.gone.props = readPast(r, r.turn, func(id string) bool {
-		return slices.ContainsFunc(e.Props, func(p Prop) bool { return p.ID == id })
+	c.removed.beats = readPast(r, r.beat, func(id string) bool { _, ok := e.BeatIndex(id); return ok })
+	c.removed.choices = readPast(r, r.choice, func(id string) bool { _, ok := e.ChoiceIndex(id); return ok })
+	c.removed.objectives = readPast(r, r.objective, func(id string) bool { return e.Has(episode.Subject{Kind: episode.AboutObjective, ID: id}) })
+	c.removed.props = readPast(r, r.turn, func(id string) bool {
+		return slices.ContainsFunc(e.Props, func(p episode.Prop) bool { return p.ID == id })
 	})
-	for _, b := range c.gone.beats {
+	for _, b := range c.removed.beats {
 		if b.at.status == statusDetected {
-			r.Fail("a beat that is gone waits for its choice")
+			r.Fail("a removed beat waits for its choice")
 		}
 	}
-	for _, p := range c.gone.choices {
+	for _, p := range c.removed.choices {
 		if p.at.status == choiceOpen {
-			r.Fail("a choice is open that is gone")
+			r.Fail("a removed choice is open")
 		}
 	}
 	return c
 }
 
-// readPast reads a list of what is gone: what had happened, and is not there.
+// readPast reads a list of removed parts. Each must have progress, and the episode
+// must not have it.
 func readPast[T comparable](r *stateReader, state func() T, there func(id string) bool) []past[T] {
 	var list []past[T]
 	var nothing T
 	n := r.Array()
-	if n > maxItems {
-		r.Fail("a history of %d", n)
+	if n > episode.MaxItems {
+		r.Fail("%d removed parts", n)
 	}
 	for range n {
 		r.Fields(2, "a part")
 		p := past[T]{r.Text(), state()}
 		if r.Err == nil && (p.at == nothing || there(p.id) || len(list) > 0 && list[len(list)-1].id >= p.id) {
-			r.Fail("a history that is none")
+			r.Fail("a removed part without progress, that is not removed, or out of order")
 		}
 		if r.Err != nil {
 			return nil
@@ -384,8 +386,8 @@ func (r *stateReader) choice() (p choiceState) {
 	r.Fields(5, "a part")
 	p.status, p.option = choiceStatus(r.Below(len(choiceStatuses), "status")), r.Text()
 	p.offeredAt, p.madeAt, p.said = r.turn(), r.turn(), r.tail()
-	if r.Err == nil && ((p.status == choiceSelected) != (p.option != "") || len(p.option) > maxID) {
-		r.Fail("an option that was not chosen")
+	if r.Err == nil && ((p.status == choiceSelected) != (p.option != "") || len(p.option) > episode.MaxID) {
+		r.Fail("an option without a selection")
 	}
 	return p
 }
@@ -395,12 +397,12 @@ func (r *stateReader) objective() objectiveState {
 	return objectiveState{objectiveStatus(r.Below(len(objectiveStatuses), "status")), r.turn()}
 }
 
-func (r *stateReader) subject() SubjectKind {
-	return SubjectKind(r.Below(len(subjectKinds), "subject"))
+func (r *stateReader) subject() episode.SubjectKind {
+	return episode.SubjectKind(r.Below(int(episode.AboutObjective)+1, "subject"))
 }
 
-func (c *core) subjects(k SubjectKind) int {
-	if k == AboutObjective {
+func (c *core) subjects(k episode.SubjectKind) int {
+	if k == episode.AboutObjective {
 		return len(c.objectives)
 	}
 	return c.beats.len()

@@ -10,35 +10,37 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// exchange is what happens in one turn from outside.
+// exchange is the input of one turn: the response, the answers and the verdicts.
 type exchange struct {
 	said, response string
 	answer         string // to a beat's choice; "" answers none if the user may type instead
 	card           string // the option of a legacy choice, "" leaves it
-	raw            string // what judges say
+	raw            string // the raw answer of judges
 }
 
-// crash is where a step of a session dies. It is then taken again from the log.
+// crash is the point at which a step crashes. The step is then repeated from the log.
 type crash int
 
 const (
 	none         crash = iota
-	beforeAppend       // what was decided is lost
-	afterAppend        // what was decided is in the log, and nobody was told
+	beforeAppend       // the decision is lost
+	afterAppend        // the decision is in the log, and its caller has no result
 )
 
 // logged is a session with a log that survives crashes.
 type logged struct {
 	t       *rapid.T
-	log     []director.Record
+	log     []signal.Record
 	state   director.State
-	crashes []crash // those to come, one a step
+	crashes []crash // those still to come, one for each step
 }
 
-// step appends what is decided, all or none.
-func (l *logged) step(decide func(*director.State) ([]director.Record, error)) {
+// step appends all records of a decision, or none.
+func (l *logged) step(decide func(*director.State) ([]signal.Record, error)) {
 	for {
 		records, err := decide(&l.state)
 		if err != nil && len(records) > 0 {
@@ -62,24 +64,24 @@ func (l *logged) step(decide func(*director.State) ([]director.Record, error)) {
 	}
 }
 
-// recover reads the log again, and nothing else.
+// recover rebuilds the state from the log alone.
 func (l *logged) recover() {
 	l.state = director.State{}
 	for _, r := range l.log {
-		if r.Word == director.GuidanceIssued {
+		if r.Word == episode.GuidanceIssued {
 			if err := l.state.CheckGuidance(r.Value); err != nil {
 				l.t.Fatal(err)
 			}
 		}
-		play(l.t, &l.state, []director.Record{r})
+		play(l.t, &l.state, []signal.Record{r})
 	}
 }
 
-// story plays the exchanges and returns what the characters were told and asked,
-// and what of the log counts: verdicts that came twice do not.
-func (l *logged) story(e *director.Episode, exchanges []exchange) []string {
+// story plays the exchanges. It returns the guidance, the questions, and the events of
+// the log without verdicts that were recorded a second time.
+func (l *logged) story(e *episode.Episode, exchanges []exchange) []string {
 	var told []string
-	l.step(func(s *director.State) ([]director.Record, error) {
+	l.step(func(s *director.State) ([]signal.Record, error) {
 		if s.Episode() != nil {
 			return nil, nil // the episode has begun
 		}
@@ -88,9 +90,9 @@ func (l *logged) story(e *director.Episode, exchanges []exchange) []string {
 	for i, x := range exchanges {
 		n := i + 1
 		var section string
-		l.step(func(s *director.State) ([]director.Record, error) {
-			in := director.Input{Turn: n, Text: x.said}
-			if s.Answer() != nil {
+		l.step(func(s *director.State) ([]signal.Record, error) {
+			in := director.TurnInput{Turn: n, Text: x.said}
+			if s.ChoiceLine() != nil {
 				in.Text = ""
 			}
 			g, records, err := s.Guide(in)
@@ -101,7 +103,7 @@ func (l *logged) story(e *director.Episode, exchanges []exchange) []string {
 			return records, err
 		})
 		told = append(told, section)
-		l.step(func(s *director.State) ([]director.Record, error) {
+		l.step(func(s *director.State) ([]signal.Record, error) {
 			_, records, err := s.Respond(director.Response{Turn: n, Attempt: 1, Text: x.response})
 			return records, err
 		})
@@ -111,13 +113,13 @@ func (l *logged) story(e *director.Episode, exchanges []exchange) []string {
 		}
 		for _, q := range questions {
 			told = append(told, q.Prompt)
-			l.step(func(s *director.State) ([]director.Record, error) {
+			l.step(func(s *director.State) ([]signal.Record, error) {
 				_, records, err := s.Judge(director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Try: q.Try, Raw: x.raw})
 				return records, err
 			})
 		}
 		if len(l.state.Awaiting()) > 0 {
-			l.step(func(s *director.State) ([]director.Record, error) {
+			l.step(func(s *director.State) ([]signal.Record, error) {
 				_, records, err := s.Expire("")
 				return records, err
 			})
@@ -130,7 +132,7 @@ func (l *logged) story(e *director.Episode, exchanges []exchange) []string {
 			if option == "" && (o.Beat == "" || e.Policy.Free) {
 				continue
 			}
-			l.step(func(s *director.State) ([]director.Record, error) {
+			l.step(func(s *director.State) ([]signal.Record, error) {
 				_, records, err := s.Choose(o.ID, max(option, "x"))
 				return records, err
 			})
@@ -144,11 +146,11 @@ func (l *logged) story(e *director.Episode, exchanges []exchange) []string {
 	return told
 }
 
-// Wherever a session dies, before or after what it decided was written, and
-// however often: taken up again from the log it tells the same story.
+// A session that crashes before or after its decisions are written, any number of
+// times, and is continued from its log, gives the same story.
 func TestCrashAndRetry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := episode(t)
+		e := authored(t)
 		option := rapid.SampledFrom([]string{"x", "y", ""})
 		exchanges := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) exchange {
 			return exchange{

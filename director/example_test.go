@@ -4,11 +4,13 @@ import (
 	"fmt"
 
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // One beat, from guidance to the user's answer.
 func ExampleState() {
-	episode, diagnostics := director.Parse("tea.json", []byte(`{
+	e, diagnostics := episode.Parse("tea.json", []byte(`{
 		"id": "tea",
 		"beats": [{
 			"id": "offer", "character_instruction": "Offer them tea.",
@@ -16,13 +18,13 @@ func ExampleState() {
 			"choice_point": {"id": "drink", "prompt": "Well?", "choices": [
 				{"id": "yes", "label": "Yes, please.", "sets_flag": "warm"},
 				{"id": "no", "label": "No time."}]}}]}`))
-	if diagnostics.Err() != nil {
+	if diagnostics.Err(episode.ErrEpisode) != nil {
 		fmt.Println(diagnostics)
 		return
 	}
 	var s director.State
 	// A program appends the records to its log before it applies them.
-	apply := func(records []director.Record, err error) {
+	apply := func(records []signal.Record, err error) {
 		for _, r := range records {
 			if err == nil {
 				err = s.Apply(r.Word, r.Value)
@@ -32,8 +34,8 @@ func ExampleState() {
 			fmt.Println(err)
 		}
 	}
-	apply(s.Start(episode, director.Opening{}))
-	guidance, records, err := s.Guide(director.Input{Turn: 1, Text: "It is cold."})
+	apply(s.Start(e, director.Opening{}))
+	guidance, records, err := s.Guide(director.TurnInput{Turn: 1, Text: "It is cold."})
 	apply(records, err)
 	fmt.Println(guidance.Directive.Urgency.Label(), guidance.Directive.Instruction)
 

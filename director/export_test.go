@@ -1,14 +1,5 @@
 package director
 
-// Occurs reports whether a keyword is found in a response.
-func Occurs(keyword, response string, contains bool) bool {
-	_, ok := search(response, contains).find(keywords([]string{keyword}, contains))
-	return ok
-}
-
-// Folded returns what a keyword is compared as.
-func Folded(s string) string { return fold(s) }
-
 // Table is a table of numbers.
 type Table = table[int]
 
@@ -20,4 +11,17 @@ func TableAt(t Table, i int) int { return *t.at(i) }
 func TableSet(t Table, i, v int) Table {
 	*t.edit(i) = v
 	return t
+}
+
+// FormatTexts returns the texts that events hold, by the names of their constants.
+func FormatTexts() map[string]string {
+	return map[string]string{
+		"causeStart": causeStart, "causeChoice": causeChoice, "causeObjective": causeObjective, "causeBeat": causeBeat,
+		"causeDeadline": causeDeadline, "causeTurn": causeTurn, "causeFlag": causeFlag, "causeSemantic": causeSemantic,
+		"causeKeyword": causeKeyword, "causeBudget": causeBudget, "causeMention": causeMention, "causeRevised": causeRevised,
+		"failureExpired": failureExpired, "methodForced": methodForced,
+		"inputNameNone": inputNameNone, "inputNameText": inputNameText, "inputNameChoice": inputNameChoice,
+		"ModeReplacement": ModeReplacement, "ModeFloating": ModeFloating,
+		"Verified": Verified, "Assumed": Assumed, "Forced": Forced,
+	}
 }

@@ -1,92 +1,42 @@
 package director
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/signal"
 )
-
-// Phases are those of pacing, in their order.
-var Phases = []string{"establish", "develop", "escalate", "peak", "resolve"}
-
-// Pacing returns the phase of turn n with a budget, or of an open episode if
-// the budget is 0. It compares whole numbers: nothing is rounded.
-func Pacing(n, budget int) string {
-	bounds := [...]int{15, 40, 70, 90}
-	open := [...]int{2, 5, 10, 15}
-	for i := range bounds {
-		if budget > 0 && int64(n)*100 < int64(bounds[i])*int64(budget) || budget <= 0 && n < open[i] {
-			return Phases[i]
-		}
-	}
-	return Phases[len(Phases)-1]
-}
-
-// Urgency says how much a beat presses.
-type Urgency uint8
-
-// The degrees of urgency.
-const (
-	NotDue Urgency = iota
-	Suggested
-	Required
-	Overdue
-)
-
-var (
-	urgencies = []string{"", "suggested", "required", "overdue"}
-	labels    = []string{"", "OPPORTUNITY", "THIS TURN", "MUST HAPPEN NOW"}
-)
-
-// String returns "suggested", "required", "overdue", or "" if a beat is not due.
-func (u Urgency) String() string { return urgencies[u] }
-
-// Label returns what stands in the prompt for it.
-func (u Urgency) Label() string { return labels[u] }
-
-// Urgency returns how much the beat presses at turn n.
-func (b *Beat) Urgency(n int) Urgency {
-	switch {
-	case n >= b.Deadline:
-		return Overdue
-	case n >= b.Target:
-		return Required
-	case n >= b.Target-1:
-		return Suggested
-	default:
-		return NotDue
-	}
-}
 
 // Directive tells the character which beat to work in.
 type Directive struct {
 	Beat        string
 	Instruction string
-	Urgency     Urgency
-	Context     string // why now
+	Urgency     episode.Urgency
+	Context     string // the reason for the urgency
 }
 
-// Guidance is what the director says before a turn.
+// Guidance is the director's message to the character before a turn.
 type Guidance struct {
 	Turn      int
 	Pacing    string
-	Anchor    string // what the scene is grounded in
+	Anchor    string // the first sentence of the situation
 	Genre     string
 	Energy    string
-	Context   []string // sentences that flags bring in
+	Context   []string // sentences of the rules whose flags are set
 	Directive *Directive
 
-	doctrine *Genre
+	doctrine *episode.Genre
 }
 
-// guidance is the director's only rule about a turn to come: a function of the
-// fold, that asks no model.
+// guidance returns the guidance of turn n. It is a function of the fold and asks no
+// model (beat contract, "Pre-Guidance Phase"), so that a replay can check it.
 func (s *State) guidance(c *core, n int) Guidance {
 	e := s.episode
 	g := Guidance{
-		Turn: n, Pacing: Pacing(n, e.Budget), Anchor: anchor(e.Situation),
-		Genre: e.Doctrine.ID, Energy: Energies[c.energy], doctrine: e.Doctrine,
+		Turn: n, Pacing: episode.Pacing(n, e.Budget), Anchor: anchor(e.Situation),
+		Genre: e.Doctrine.ID, Energy: episode.EnergyName(c.energy), doctrine: e.Doctrine,
 	}
 	for _, rule := range e.Contexts {
 		if c.hasFlag(rule.Flag) {
@@ -100,50 +50,53 @@ func (s *State) guidance(c *core, n int) Guidance {
 	return g
 }
 
-func why(beat *Beat, u Urgency) string {
+func why(beat *episode.Beat, u episode.Urgency) string {
 	switch u {
-	case Overdue:
-		return "This must happen now (deadline was turn " + itoa(beat.Deadline) + ")"
-	case Required:
-		return "This is the right moment for this beat"
+	case episode.Overdue:
+		return fmt.Sprintf(whyOverdue, beat.Deadline)
+	case episode.Required:
+		return whyRequired
 	default:
-		return "Look for a natural opening for this"
+		return whySuggested
 	}
 }
 
-// directed returns the beat of which turn n reminds the character, -1 if none.
-func (s *State) directed(c *core, n int) (int, Urgency) {
+// directed returns the beat that turn n directs the character to, -1 if none. It is
+// the first due beat in the order of the episode, or the most urgent one if the
+// episode's policy says so.
+func (s *State) directed(c *core, n int) (int, episode.Urgency) {
 	if c.failed || c.pendingChoice() >= 0 {
-		return -1, NotDue
+		return -1, episode.NotDue
 	}
-	found, most := -1, NotDue
+	found, most := -1, episode.NotDue
 	for i := range s.episode.Beats {
 		beat := &s.episode.Beats[i]
 		u := beat.Urgency(n)
-		// A beat that was heard and waits for its choice's turn needs no reminder.
-		if u == NotDue || !s.eligible(c, i) || c.heldAt(i) >= 0 {
+		// A held beat was played already and waits for the turn of its choice.
+		if u == episode.NotDue || !s.eligible(c, i) || c.heldAt(i) >= 0 {
 			continue
 		}
 		if !s.episode.Policy.Urgent {
 			return i, u
 		}
-		if found < 0 || u > most || u == most && beat.before(&s.episode.Beats[found]) {
+		if found < 0 || u > most || u == most && before(beat, &s.episode.Beats[found]) {
 			found, most = i, u
 		}
 	}
 	return found, most
 }
 
-// before orders beats of the same urgency; those that are equal keep the order
-// of the list.
-func (b *Beat) before(other *Beat) bool {
+// before orders beats of the same urgency. Equal beats keep the order of the episode.
+func before(b, other *episode.Beat) bool {
 	if b.Deadline != other.Deadline {
 		return b.Deadline < other.Deadline
 	}
 	return b.Target < other.Target
 }
 
-// eligible reports whether a beat could be directed or land, its time aside.
+// eligible reports whether a beat could be directed or land, regardless of its turns:
+// it is pending, the beat it requires is completed, or was missed and released it,
+// and the flag it requires is set.
 func (s *State) eligible(c *core, i int) bool {
 	beat := &s.episode.Beats[i]
 	if c.beats.at(i).status != statusPending {
@@ -160,13 +113,13 @@ func (s *State) eligible(c *core, i int) bool {
 	return beat.RequiresFlag == "" || c.hasFlag(beat.RequiresFlag)
 }
 
-// wasEligible reports whether a beat was eligible when this turn was guided, and
-// still is: what was released by this turn's response had no chance in it yet.
+// wasEligible reports whether a beat was eligible when this turn was guided, and still
+// is. A beat that this turn's response released could not be played in it.
 func (s *State) wasEligible(c, before *core, i int) bool {
 	return s.eligible(c, i) && (before == nil || s.eligible(before, i))
 }
 
-// maxAnchor is how long an anchor may be, in code points.
+// maxAnchor bounds an anchor, in code points.
 const maxAnchor = 100
 
 // anchor returns the first sentence of a situation.
@@ -192,12 +145,8 @@ func anchor(situation string) string {
 	return text
 }
 
-const (
-	banner = "═══════════════════════════════════════════════════════════════"
-	rule   = "─────────────────────────────────────────────────────────────────"
-)
-
-// Section returns the guidance as a part of the character's prompt.
+// Section returns the guidance as a part of the character's prompt (beat contract,
+// "Prompt Injection").
 func (g Guidance) Section() string {
 	var b strings.Builder
 	line := func(parts ...string) {
@@ -206,38 +155,38 @@ func (g Guidance) Section() string {
 		}
 		b.WriteByte('\n')
 	}
-	line(banner)
-	line("DIRECTOR: ", strings.ToUpper(strings.ReplaceAll(g.Genre, "_", " ")))
-	line(banner)
+	line(sectionBanner)
+	line(sectionDirector, strings.ToUpper(strings.ReplaceAll(g.Genre, "_", " ")))
+	line(sectionBanner)
 	line()
 	if g.Anchor != "" {
-		line("Ground in: ", g.Anchor)
+		line(sectionAnchor, g.Anchor)
 		line()
 	}
-	line("Pacing: ", strings.ToUpper(g.Pacing))
+	line(sectionPacing, strings.ToUpper(g.Pacing))
 	if g.doctrine != nil {
-		line("This phase: ", g.doctrine.Pacing[g.Pacing])
-		line("Energy: ", g.doctrine.Energy[g.Energy])
+		line(sectionPhase, g.doctrine.Pacing[g.Pacing])
+		line(sectionEnergy, g.doctrine.Energy[g.Energy])
 	}
 	for _, sentence := range g.Context {
-		line("Known: ", sentence)
+		line(sectionContext, sentence)
 	}
 	if d := g.Directive; d != nil {
 		line()
-		line(rule)
+		line(sectionRule)
 		line("BEAT [", d.Urgency.Label(), "]: ", d.Instruction)
-		line(rule)
+		line(sectionRule)
 		line(d.Context)
 		line()
-		line("Work this into your response naturally. Don't force it—find the organic moment.")
+		line(sectionBeat)
 	}
 	line()
-	line("Remember: You are a person with your own desires, moods, and boundaries.")
+	line(sectionReminder)
 	return b.String()
 }
 
-// record returns what guidanceIssued keeps of guidance. The texts follow from
-// the episode and its doctrine, whose digests episodeStarted holds.
+// record returns the event of guidance. It omits the texts: they follow from the
+// episode and its doctrine, whose digests episodeStarted holds.
 func (g Guidance) record() guidanceIssued {
 	r := guidanceIssued{Turn: g.Turn, Pacing: g.Pacing, Energy: g.Energy, Genre: g.Genre}
 	if d := g.Directive; d != nil {
@@ -246,20 +195,19 @@ func (g Guidance) record() guidanceIssued {
 	return r
 }
 
-// CheckGuidance derives the guidance of a turn that has not been responded to
-// anew, and compares it with what a guidanceIssued says that was issued. The
-// error wraps [ErrRecord].
+// CheckGuidance derives the guidance of a turn that has no response yet and compares
+// it with a recorded guidanceIssued. The error wraps [ErrRecord].
 func (s *State) CheckGuidance(issued signal.Value) error {
 	turn, ok := intOf(issued, "turn")
 	if !ok || s.episode == nil || turn < s.core.turn {
-		return recordError(GuidanceIssued, "its turn is over")
+		return recordError(episode.GuidanceIssued, "its turn is over")
 	}
-	again, err := recordOf(GuidanceIssued, s.guidance(&s.core, turn).record())
+	again, err := recordOf(episode.GuidanceIssued, s.guidance(&s.core, turn).record())
 	if err != nil {
 		return err
 	}
 	if again.Value.String() != issued.String() {
-		return recordError(GuidanceIssued, "derived anew it is "+again.Value.String())
+		return recordError(episode.GuidanceIssued, "the state gives "+again.Value.String())
 	}
 	return nil
 }

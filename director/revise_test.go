@@ -12,50 +12,46 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 func value(t testing.TB, text string) signal.Value {
 	t.Helper()
 	v, err := signal.ParseValue([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
-// An episode begins only if it, and no other, is the newest that was declared.
-// Nobody can forget the declaration: Start puts it first.
+// An episode begins only if it is the newest declared one. Start records the
+// declaration first.
 func TestDeclare(t *testing.T) {
 	first, second := parse(t, `{"id": "first"}`), parse(t, `{"id": "second"}`)
 	var s director.State
 	records := must(s.Start(first, director.Opening{}))
-	if len(records) != 2 || !records[0].Declares() || records[1].Declares() {
+	if len(records) != 2 || !director.Declares(records[0]) || director.Declares(records[1]) {
 		t.Fatalf("%v", records)
 	}
-	if err := s.Apply(records[1].Word, records[1].Value); !errors.Is(err, director.ErrRecord) {
-		t.Errorf("undeclared: %v", err)
-	}
-	for _, e := range []*director.Episode{first, second} {
+	assert.ErrorIs(t, s.Apply(records[1].Word, records[1].Value), director.ErrRecord, "undeclared")
+	for _, e := range []*episode.Episode{first, second} {
 		if err := s.Declare(e.Value()); err != nil || s.Declared().ID != e.ID {
 			t.Fatalf("declared: %v, %v", s.Declared(), err)
 		}
 	}
-	if err := s.Apply(records[1].Word, records[1].Value); !errors.Is(err, director.ErrRecord) {
-		t.Errorf("another one is declared: %v", err)
-	}
-	if err := s.Declare(value(t, `{"beats": 7}`)); !errors.Is(err, director.ErrEpisode) || s.Declared().ID != "second" {
+	assert.ErrorIs(t, s.Apply(records[1].Word, records[1].Value), director.ErrRecord, "another one is declared")
+	if err := s.Declare(value(t, `{"beats": 7}`)); !errors.Is(err, episode.ErrEpisode) || s.Declared().ID != "second" {
 		t.Errorf("declaring nonsense: %v, %v", err, s.Declared())
 	}
-	if err := s.Declare(value(t, `{"version": 9}`)); !errors.Is(err, director.ErrVersion) {
-		t.Errorf("declaring what is newer: %v", err)
-	}
+	assert.ErrorIs(t, s.Declare(value(t, `{"version": 9}`)), episode.ErrVersion, "declaring what is newer")
 	restored, err := director.Restore(s.AppendState(nil))
 	if err != nil || restored.Declared().Digest() != second.Digest() {
 		t.Errorf("restored: %v, %v", restored, err)
 	}
-	// What is declared already is not declared again.
+	// Start does not repeat a declaration.
 	if records := must(s.Start(second, director.Opening{})); len(records) != 1 {
 		t.Errorf("%d records", len(records))
 	}
@@ -63,24 +59,20 @@ func TestDeclare(t *testing.T) {
 	if s.Declared() != nil || s.Episode().ID != "first" {
 		t.Errorf("playing %s, declared %v", s.Episode().ID, s.Declared())
 	}
-	// The declaration may belong to memory that others write to.
+	// The caller may overwrite the memory of the declaration.
 	v := slices.Clone(second.Value())
-	if err := s.Declare(v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Declare(v))
 	clear(v)
 	if s.Declared().ID != "second" {
 		t.Error("the state holds on to what it was given")
 	}
 }
 
-// edited draws a revision of an episode: lists in another order, fewer things in
-// them, deadlines moved. Shuffled only, nothing is missing.
-func edited(t *rapid.T, e *director.Episode, only bool) *director.Episode {
+// edited draws a revision of an episode: lists in another order, with fewer elements,
+// and deadlines moved. With only, the lists are shuffled and complete.
+func edited(t *rapid.T, e *episode.Episode, only bool) *episode.Episode {
 	var m map[string]any
-	if err := json.Unmarshal([]byte(e.Value().String()), &m); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(e.Value().String()), &m))
 	list := func(name string) []any { l, _ := m[name].([]any); return l }
 	kept := map[string]bool{}
 	for _, name := range []string{"beats", "objectives", "choice_points", "props"} {
@@ -110,18 +102,16 @@ func edited(t *rapid.T, e *director.Episode, only bool) *director.Episode {
 		}
 	}
 	text, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	revised, diagnostics := director.Parse("e.json", text)
-	if err := diagnostics.Err(); err != nil {
+	require.NoError(t, err)
+	revised, diagnostics := episode.Parse("e.json", text)
+	if err := diagnostics.Err(episode.ErrEpisode); err != nil {
 		t.Fatal(err, string(text))
 	}
 	return revised
 }
 
-// happened lists what a view knows of things by id, whether they are still there
-// or not, and choices by what was chosen.
+// happened lists the facts of a view by id, also those of removed parts, and the
+// choices by the selected option.
 func happened(view map[string]any) map[string]any {
 	all := map[string]any{}
 	removed := view["removed"].(map[string]any)
@@ -148,27 +138,23 @@ func happened(view map[string]any) map[string]any {
 	return all
 }
 
-// At any moment of any play the episode may be revised, and events from outside
-// may come. Then nothing that happened is forgotten, statuses go by id, the order
-// of lists says nothing, and the play goes on and can be replayed.
+// The episode may be revised at any moment of any play, and external events may come.
+// No past event is forgotten, statuses belong to ids, the order of lists does not
+// matter, and the play continues and can be replayed.
 func TestRevisedPlay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := episode(t)
+		e := authored(t)
 		var live, again director.State
-		apply := func(records []director.Record, err error) {
-			if errors.Is(err, director.ErrRecord) || errors.Is(err, director.ErrEpisode) {
+		apply := func(records []signal.Record, err error) {
+			if errors.Is(err, director.ErrRecord) || errors.Is(err, episode.ErrEpisode) {
 				t.Fatalf("a decision that cannot be applied: %v", err)
 			}
 			for _, r := range records {
-				if r.Word == director.GuidanceIssued {
-					if err := again.CheckGuidance(r.Value); err != nil {
-						t.Fatal(err)
-					}
+				if r.Word == episode.GuidanceIssued {
+					require.NoError(t, again.CheckGuidance(r.Value))
 				}
 				for _, s := range []*director.State{&live, &again} {
-					if err := s.Apply(r.Word, r.Value); err != nil {
-						t.Fatalf("%s %s: %v", r.Word, r.Value, err)
-					}
+					require.NoErrorf(t, s.Apply(r.Word, r.Value), "%s %s", r.Word, r.Value)
 				}
 				for _, cue := range live.Signals(r) {
 					if sig := (&signal.Signal{Type: cue.Type, Timestamp: signal.Int(0), Payload: cue.Payload}); sig.Validate() != nil {
@@ -176,9 +162,7 @@ func TestRevisedPlay(t *testing.T) {
 					}
 				}
 				restored, err := director.Restore(again.AppendState(nil))
-				if err != nil {
-					t.Fatalf("after %s: %v", r.Word, err)
-				}
+				require.NoErrorf(t, err, "after %s", r.Word)
 				again = *restored
 			}
 			if string(live.AppendState(nil)) != string(again.AppendState(nil)) {
@@ -193,7 +177,7 @@ func TestRevisedPlay(t *testing.T) {
 					_, records, err := live.Choose(o.ID, rapid.SampledFrom(o.Options).Draw(t, "option").ID)
 					apply(records, err)
 				}
-				_, records, err := live.Guide(director.Input{Turn: live.Turn() + 1})
+				_, records, err := live.Guide(director.TurnInput{Turn: live.Turn() + 1})
 				apply(records, err)
 			},
 			"respond": func(t *rapid.T) {
@@ -209,17 +193,17 @@ func TestRevisedPlay(t *testing.T) {
 				}
 			},
 			"hear": func(t *rapid.T) {
-				kind := rapid.SampledFrom([]director.EventKind{director.OfSignal, director.OfEffect}).Draw(t, "kind")
+				kind := rapid.SampledFrom([]episode.EventKind{episode.OfSignal, episode.OfEffect}).Draw(t, "kind")
 				name := rapid.SampledFrom([]string{"sets", "clears", "nothing"}).Draw(t, "name")
 				payload := value(&testing.T{}, fmt.Sprintf(`{"n": %d}`, rapid.IntRange(0, 2).Draw(t, "n")))
 				before, listens := view(), live.Listens(kind, name)
-				records, err := live.Heard(kind, name, payload, kind.String()+":1")
+				records, err := live.ExternalEvent(kind, name, payload, kind.String()+":1")
 				if err != nil || !listens && len(records) > 0 {
 					t.Fatalf("%d records, %v", len(records), err)
 				}
 				apply(records, err)
 				after := view()
-				if again, err := live.Heard(kind, name, payload, "signal:2"); err != nil || len(again) > 0 {
+				if again, err := live.ExternalEvent(kind, name, payload, "signal:2"); err != nil || len(again) > 0 {
 					t.Fatalf("heard twice: %v, %v", again, err)
 				}
 				before["flags"], before["flag_causes"], before["beats"] = after["flags"], after["flag_causes"], after["beats"]
@@ -228,13 +212,13 @@ func TestRevisedPlay(t *testing.T) {
 				}
 			},
 			"dropped": func(t *rapid.T) {
-				// What was heard since the response stays when it is dropped.
-				records, err := live.Heard(director.OfEffect, "sets", nil, "effect:3")
+				// External events since the response stay when it is dropped.
+				records, err := live.ExternalEvent(episode.OfEffect, "sets", nil, "effect:3")
 				apply(records, err)
 				before := view()["flags"].(map[string]any)
 				_, records, err = live.Respond(director.Response{Turn: live.Turn(), Text: "Anew."})
 				apply(records, err)
-				if after := view()["flags"].(map[string]any); live.Listens(director.OfEffect, "sets") && before["f2"] != after["f2"] {
+				if after := view()["flags"].(map[string]any); live.Listens(episode.OfEffect, "sets") && before["f2"] != after["f2"] {
 					t.Fatalf("%v, then %v", before, after)
 				}
 			},
@@ -266,7 +250,7 @@ func TestRevisedPlay(t *testing.T) {
 				}
 				before := happened(view())
 				awaiting := len(live.Awaiting()) > 0
-				answer := live.Answer()
+				answer := live.ChoiceLine()
 				records, err := live.Revise(target)
 				if awaiting != errors.Is(err, director.ErrAwaiting) {
 					t.Fatalf("awaiting %v: %v", awaiting, err)
@@ -291,12 +275,12 @@ func TestRevisedPlay(t *testing.T) {
 						t.Fatalf("%s was not there and is %v", id, is)
 					}
 				}
-				if !reflect.DeepEqual(answer, live.Answer()) {
-					t.Fatalf("the answer was %v and is %v", answer, live.Answer())
+				if !reflect.DeepEqual(answer, live.ChoiceLine()) {
+					t.Fatalf("the answer was %v and is %v", answer, live.ChoiceLine())
 				}
 			},
 		})
-		// To the version of the beginning, all that happened is there again.
+		// After a revision to the first version, all past events apply again.
 		if records, err := live.Revise(e); err == nil {
 			apply(records, err)
 			removed := view()["removed"].(map[string]any)
@@ -309,8 +293,8 @@ func TestRevisedPlay(t *testing.T) {
 	})
 }
 
-// A choice point that was answered goes with its id, also to another beat: it is
-// not put before the user a second time. An open one is declined.
+// An answered choice point keeps its answer by id, also in another beat: it is not
+// offered a second time. An open one is declined.
 func TestChoiceMoves(t *testing.T) {
 	point := `"choice_point": {"id": "p", "choices": [{"id": "x", "label": "X"}]}`
 	beat := `{"id": %q, "character_instruction": "c", "target_turn": 1, "detection_type": "keyword", "detection_criteria": %[1]q, %s}`
@@ -319,8 +303,8 @@ func TestChoiceMoves(t *testing.T) {
 	for _, chosen := range []bool{true, false} {
 		var s director.State
 		play(t, &s, must(s.Start(first, director.Opening{})))
-		turn := func(n int, said string) director.Outcome {
-			_, records, err := s.Guide(director.Input{Turn: n})
+		turn := func(n int, said string) director.ResponseResult {
+			_, records, err := s.Guide(director.TurnInput{Turn: n})
 			play(t, &s, must(records, err))
 			out, records, err := s.Respond(director.Response{Turn: n, Text: said})
 			play(t, &s, must(records, err))
@@ -333,7 +317,7 @@ func TestChoiceMoves(t *testing.T) {
 		}
 		records := must(s.Revise(second))
 		play(t, &s, records)
-		if declined := strings.Contains(fmt.Sprint(records), director.ChoiceDeclined); declined == chosen {
+		if declined := strings.Contains(fmt.Sprint(records), episode.ChoiceDeclined); declined == chosen {
 			t.Errorf("chosen %v, declined %v", chosen, declined)
 		}
 		out := turn(2, "b")
@@ -343,8 +327,8 @@ func TestChoiceMoves(t *testing.T) {
 	}
 }
 
-// An episode of another id is no revision, and one that is not declared none
-// that can be applied.
+// An episode of another id is refused as a revision, and a revision that is not declared
+// cannot be applied.
 func TestReviseRefuses(t *testing.T) {
 	var s director.State
 	play(t, &s, must(s.Start(parse(t, `{"id": "e"}`), director.Opening{})))
@@ -352,17 +336,11 @@ func TestReviseRefuses(t *testing.T) {
 		t.Errorf("another id: %v", err)
 	}
 	records := must(s.Revise(parse(t, `{"id": "e", "title": "E"}`)))
-	if len(records) != 2 || !records[0].Declares() || records[1].Word != director.EpisodeRevised {
+	if len(records) != 2 || !director.Declares(records[0]) || records[1].Word != episode.EpisodeRevised {
 		t.Fatalf("%v", records)
 	}
-	if err := s.Apply(records[1].Word, records[1].Value); !errors.Is(err, director.ErrRecord) {
-		t.Errorf("undeclared: %v", err)
-	}
+	assert.ErrorIs(t, s.Apply(records[1].Word, records[1].Value), director.ErrRecord, "undeclared")
 	play(t, &s, records)
-	if err := s.Declare(records[0].Value); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Apply(records[1].Word, records[1].Value); !errors.Is(err, director.ErrRecord) {
-		t.Errorf("revised twice: %v", err)
-	}
+	require.NoError(t, s.Declare(records[0].Value))
+	assert.ErrorIs(t, s.Apply(records[1].Word, records[1].Value), director.ErrRecord, "revised twice")
 }

@@ -1,27 +1,29 @@
 package director
 
 import (
-	"encoding/hex"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sajou-dev/sajou-go/director/episode"
 )
 
-// State is what the events of one session add up to. The zero State has no
-// episode yet. Its size is bounded by the episodes, not by the turns played.
+// State is the result of the director's events of one session. The zero State has no
+// episode yet. Its size is bounded by the episodes, not by the number of turns.
 //
-// A State may be copied: what it holds is replaced, never written to.
+// A State may be copied by assignment: changes replace what its fields refer to and
+// never write to it. One goroutine at a time may change a State.
 type State struct {
-	episode  *Episode // nil before the first; immutable
-	declared *Episode // the newest that has not begun, nil if there is none
+	episode  *episode.Episode // nil before the first; immutable
+	declared *episode.Episode // the newest that has not begun, nil if there is none
 	core     core
-	// kept is the core as the response of this turn found it, so that the
-	// response can be generated anew; nil if it cannot.
-	kept *core
+	// rollback is the core before the response of this turn, to which another attempt
+	// returns; nil if the response cannot be dropped.
+	rollback *core
 }
 
 // Episode returns the episode being played, nil if none is.
-func (s *State) Episode() *Episode { return s.episode }
+func (s *State) Episode() *episode.Episode { return s.episode }
 
 // Turn returns the number of the latest turn that was opened, 0 before.
 func (s *State) Turn() int { return s.core.turn }
@@ -30,9 +32,9 @@ type phase uint8
 
 const (
 	phaseIdle      phase = iota // no turn was opened yet
-	phaseOpened                 // the character is to respond
+	phaseOpened                 // the response is awaited
 	phaseResponded              // verdicts are awaited
-	phaseEvaluated              // all is known
+	phaseEvaluated              // the turn is over
 )
 
 var phases = []string{"idle", "opened", "responded", "evaluated"}
@@ -45,32 +47,39 @@ const (
 	inputChoice
 )
 
-var inputs = []string{"none", "text", "choice"}
+var inputs = []string{inputNameNone, inputNameText, inputNameChoice}
 
-// core is the state without its episode. Copies share their slices: whoever
-// changes an element clones the slice before.
+// ChoiceLine is the user's next line, which a choice has made.
+type ChoiceLine struct {
+	Content     string // the label of the option
+	ChoicePoint string
+	Choice      string
+}
+
+// core is the state without its episode. Copies share their slices: a slice is cloned
+// before one of its elements is changed.
 type core struct {
 	turn, attempt int
 	phase         phase
 	input         inputKind
-	said          string // digest of the user's text
-	digest        Digest // of the response
-	tail          string // its end
-	directive     int    // the beat directed this turn, -1 if none
-	answer        Answer // the next input, without a choice point if none
-	energy        int    // index in Energies
-	visuals       int    // pictures triggered
-	suggested     bool   // the budget's suggestion was made
+	inputDigest   string                // of the user's text
+	digest        episode.ContentDigest // of the response
+	tail          string                // the end of the response
+	directive     int                   // the beat directed this turn, -1 if none
+	answer        ChoiceLine            // the next input, without a choice point if none
+	energy        int                   // index in Energies
+	visuals       int                   // pictures triggered
+	suggested     bool                  // the budget's suggestion was made
 	failed        bool
 	beats         table[beatState]
 	choices       table[choiceState]
 	objectives    []objectiveState
-	props         []int // the turn each came to light, 0 if it has not
+	props         []int // the turn in which each was revealed, 0 if it was not
 	flags         []flag
 	held          []held
 	awaiting      []awaited
-	heard         []heard
-	gone          history
+	found         []found
+	removed       removedParts
 }
 
 type status uint8
@@ -84,23 +93,23 @@ const (
 
 var statuses = []string{"pending", "detected", "completed", "missed"}
 
-// The assurances: how sure it is that a beat was played.
+// Indexes of assurances.
 const (
-	assuranceVerified = 1 // it was looked for and found
-	assuranceAssumed  = 2 // it was told, and nobody looked
-	assuranceForced   = 3 // the authored line was inserted
+	assuranceVerified = 1
+	assuranceAssumed  = 2
+	assuranceForced   = 3
 )
 
-var assurances = []string{"", "verified", "assumed", "forced"}
+var assurances = []string{"", Verified, Assumed, Forced}
 
 type beatState struct {
 	status         status
 	assurance      uint8
-	released       bool // was missed, and those that require it go on
-	missedDeadline bool // the event was recorded
-	deliveredAt    int  // the first turn whose response was told to, 0 if none
-	heardAt        int  // the turn whose response it was found in
-	landedAt       int  // when it landed or was given up
+	released       bool // the beat was missed, and beats that require it may go on
+	missedDeadline bool // deadlineMissed was recorded
+	deliveredAt    int  // the first turn that directed it and had a response, 0 if none
+	heardAt        int  // the turn whose response accomplished it
+	landedAt       int  // the turn in which it landed or was given up
 	overdueFrom    int  // the first turn that ended with it overdue
 }
 
@@ -138,14 +147,15 @@ type objectiveState struct {
 	at     int
 }
 
-// flag is set; those that are not are not there. They are sorted by name.
+// flag is a flag that is set. A core's flags are sorted by name.
 type flag struct {
 	name, cause string
 	turn        int
-	outside     bool // not of a response, and so not undone with one
+	outside     bool // set by an external event, so not undone with a response
 }
 
-// held is a beat that was heard in a turn that had a choice already.
+// held is a beat that was found while another choice was pending. It lands in the
+// next turn that has no pending choice.
 type held struct {
 	beat, turn int
 	method     string
@@ -153,21 +163,21 @@ type held struct {
 	tail       string
 }
 
-// awaited is a question whose answer the turn waits for.
+// awaited is a question whose verdict the turn waits for.
 type awaited struct {
-	kind  SubjectKind
+	kind  episode.SubjectKind
 	index int
 	tries int // unclear answers so far
 }
 
-// heard is a verdict YES that waits for the turn's end.
-type heard struct {
-	kind   SubjectKind
+// found is a positive verdict. It takes effect when the turn is evaluated.
+type found struct {
+	kind   episode.SubjectKind
 	index  int
-	method Detection
+	method episode.Detection
 }
 
-func newCore(e *Episode) core {
+func newCore(e *episode.Episode) core {
 	return core{
 		directive: -1,
 		beats:     newTable[beatState](len(e.Beats)), choices: newTable[choiceState](len(e.Choices)),
@@ -184,21 +194,22 @@ func (c *core) hasFlag(name string) bool {
 	return ok
 }
 
-// setFlag keeps the first cause of a flag.
+// setFlag sets a flag. A flag that is set keeps its first cause.
 func (c *core) setFlag(f flag) {
 	if i, ok := c.findFlag(f.name); !ok {
 		c.flags = slices.Insert(slices.Clone(c.flags), i, f)
 	}
 }
 
-// fleeting reports whether a flag would go with the response in hand.
+// fleeting reports whether dropping the current response would clear a flag.
 func (c *core) fleeting(name string, before *core) bool {
 	i, ok := c.findFlag(name)
 	return ok && before != nil && !c.flags[i].outside && !before.hasFlag(name)
 }
 
-// flagsWithout returns the flags less those that came of a response that is
-// dropped. Only what was heard meanwhile stays, and what it cleared is cleared.
+// flagsWithout returns the flags after a response is dropped, where before is the core
+// before it. Flags that the response set are removed; the effects of external events
+// since then stay.
 func (c *core) flagsWithout(before *core) []flag {
 	if slices.Equal(c.flags, before.flags) {
 		return before.flags
@@ -219,7 +230,8 @@ func (c *core) clearFlag(name string) {
 	}
 }
 
-// pendingChoice returns the choice that replaces the user's input, -1 if none.
+// pendingChoice returns the index of the beat whose choice replaces the user's input,
+// -1 if there is none.
 func (c *core) pendingChoice() int {
 	for i := range c.beats.len() {
 		if c.beats.at(i).status == statusDetected {
@@ -233,7 +245,7 @@ func (c *core) heldAt(beat int) int {
 	return slices.IndexFunc(c.held, func(h held) bool { return h.beat == beat })
 }
 
-// drop forgets that a beat was held.
+// drop removes a beat from the held ones.
 func (c *core) drop(beat int) {
 	if i := c.heldAt(beat); i >= 0 {
 		c.held = slices.Delete(slices.Clone(c.held), i, i+1)
@@ -243,7 +255,8 @@ func (c *core) drop(beat int) {
 	}
 }
 
-// overdue notes the beats that this turn leaves overdue for the first time.
+// overdue records in the core which beats this turn leaves overdue for the first
+// time.
 func (c *core) overdue(s *State, before *core) {
 	for i := range c.beats.len() {
 		if c.beats.at(i).overdueFrom == 0 && c.turn >= s.episode.Beats[i].Deadline && s.wasEligible(c, before, i) {
@@ -252,10 +265,10 @@ func (c *core) overdue(s *State, before *core) {
 	}
 }
 
-// tailLength is how much of a response a choice shows, in code points.
+// tailLength bounds the end of a response that a choice shows, in code points.
 const tailLength = 200
 
-// tailOf returns the end of a text and never a part of a code point.
+// tailOf returns the end of a text. It splits no code point.
 func tailOf(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	i := len(s)
@@ -267,12 +280,4 @@ func tailOf(s string) string {
 		i -= size
 	}
 	return s[i:]
-}
-
-func parseDigest(s string) (d Digest, ok bool) {
-	if len(s) != 2*len(d) {
-		return d, false
-	}
-	_, err := hex.Decode(d[:], []byte(s))
-	return d, err == nil && d.String() == s
 }

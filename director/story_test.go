@@ -8,76 +8,76 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // sentences say what an event means; {name} stands for its member.
 var sentences = map[string]string{
-	director.EpisodeStarted:     "the episode begins with the flags {flags}",
-	director.EpisodeRevised:     "the episode is revised; dropped: {dropped}",
-	director.TurnOpened:         "turn {turn} opens, its input: {input} {choice_point} {choice}",
-	director.ChoiceDeclined:     "{choice_point} is declined {cause}",
-	director.ResponseRecorded:   "response {attempt} of turn {turn} is recorded",
-	director.AttemptDropped:     "response {attempt} is dropped, with all that came of it",
-	director.JudgementAsked:     "a judge is asked about {beat}{objective}",
-	director.VerdictRecorded:    "verdict on {beat}{objective}, {method}: {verdict} {matched}{raw}{failure}{again}{inactive}",
-	director.BeatHeld:           "{beat} was heard in turn {heard_at_turn}, and waits: this turn has its choice",
-	director.BeatLanded:         "{beat} lands, {assurance}, heard in turn {heard_at_turn}",
-	director.BeatForced:         "the line of {beat} is inserted: {line}",
-	director.BeatMissed:         "{beat} is given up ({cause})",
-	director.DeadlineMissed:     "{beat} missed its deadline, turn {deadline}; eligible: {eligible}",
-	director.ChoiceOffered:      "the choice {choice_point} is offered, {mode}, after: {character_said}",
-	director.ChoiceSelected:     "of {choice_point} the user chooses {choice}: {label}",
-	director.FlagSet:            "the flag {flag} is set by {cause} {outside}",
-	director.FlagCleared:        "the flag {flag} is cleared by {cause} {outside}",
-	director.ObjectiveCompleted: "objective {objective} is completed ({cause})",
-	director.ObjectiveFailed:    "objective {objective} has failed ({cause})",
-	director.EpisodeFailed:      "the episode has failed ({cause})",
-	director.PropRevealed:       "{prop} comes to light ({cause})",
-	director.VisualTriggered:    "picture {index} of {of} is wanted",
-	director.SuggestionMade:     "next could be {episode} ({cause})",
+	episode.EpisodeStarted:     "the episode begins with the flags {flags}",
+	episode.EpisodeRevised:     "the episode is revised; dropped: {dropped}",
+	episode.TurnOpened:         "turn {turn} opens, its input: {input} {choice_point} {choice}",
+	episode.ChoiceDeclined:     "{choice_point} is declined {cause}",
+	episode.ResponseRecorded:   "response {attempt} of turn {turn} is recorded",
+	episode.AttemptDropped:     "response {attempt} is dropped and its effects undone",
+	episode.JudgementAsked:     "a judge is asked about {beat}{objective}",
+	episode.VerdictRecorded:    "verdict on {beat}{objective}, {method}: {verdict} {matched}{raw}{failure}{again}{inactive}",
+	episode.BeatHeld:           "{beat} was found in turn {heard_at_turn} and is held: this turn has its choice",
+	episode.BeatLanded:         "{beat} lands, {assurance}, found in turn {heard_at_turn}",
+	episode.BeatForced:         "the line of {beat} is inserted: {line}",
+	episode.BeatMissed:         "{beat} is given up ({cause})",
+	episode.DeadlineMissed:     "{beat} missed its deadline, turn {deadline}; eligible: {eligible}",
+	episode.ChoiceOffered:      "the choice {choice_point} is offered, {mode}, after: {character_said}",
+	episode.ChoiceSelected:     "of {choice_point} the user chooses {choice}: {label}",
+	episode.FlagSet:            "the flag {flag} is set by {cause} {outside}",
+	episode.FlagCleared:        "the flag {flag} is cleared by {cause} {outside}",
+	episode.ObjectiveCompleted: "objective {objective} is completed ({cause})",
+	episode.ObjectiveFailed:    "objective {objective} fails ({cause})",
+	episode.EpisodeFailed:      "the episode fails ({cause})",
+	episode.PropRevealed:       "{prop} is revealed ({cause})",
+	episode.VisualTriggered:    "picture {index} of {of} is triggered",
+	episode.SuggestionMade:     "the next episode suggested is {episode} ({cause})",
 }
 
 // TestStories plays the scripts in testdata/stories. Each begins with the rule
 // that it shows. Lines of a script are
 //
 //	start [FLAG…]             begin episode.json
-//	turn N [TEXT]             the user says it, and the character is guided
+//	turn N [TEXT]             open a turn with the user's text, and guide the character
 //	says TEXT                 the character responds
-//	anew TEXT                 … and is made to respond once more
+//	retry TEXT                record another attempt of the response
 //	judge ID RAW              a model's verdict about a beat
-//	late N ATTEMPT ID RAW     … about an attempt that may be over
-//	expire                    no verdict is waited for any longer
+//	late N ATTEMPT ID RAW     a verdict about an attempt that may be over
+//	expire                    give up the awaited verdicts
 //	choose POINT OPTION       the user chooses
 //	prompt ID                 show the open question about a beat
 //	section                   show the prompt section of the turn
-//	beats, flags, removed     show what they have come to
-//	revise                    go on with revised.json
-//	hears KIND NAME PAYLOAD   a signal or an effect is heard
+//	beats, flags, removed     show the state of these
+//	revise                    continue with revised.json
+//	hears KIND NAME PAYLOAD   a signal or an effect is recorded
 //
-// What becomes a signal is told by a line that begins with an arrow.
+// A line that begins with an arrow shows a signal or a line to insert.
 //
-// After every line the state is made anew from the records alone, and from its
-// bytes, and must be the same.
+// After every line the state is folded again from the records alone, and restored
+// from its bytes, and must be the same.
 func TestStories(t *testing.T) {
 	golden.Tell(t, "testdata/stories/*.txtar", func(t *testing.T, files map[string]string) string {
-		episode, diagnostics := director.Parse("episode.json", []byte(files["episode.json"]))
+		e, diagnostics := episode.Parse("episode.json", []byte(files["episode.json"]))
 		var out strings.Builder
 		for _, d := range diagnostics {
 			fmt.Fprintln(&out, d)
 		}
-		if episode == nil {
+		if e == nil {
 			return out.String()
 		}
-		s := stage{t: t, out: &out, episode: episode}
+		s := stage{t: t, out: &out, episode: e}
 		if text, ok := files["revised.json"]; ok {
-			s.revised, diagnostics = director.Parse("revised.json", []byte(text))
-			if err := diagnostics.Err(); err != nil {
-				t.Fatal(err)
-			}
+			s.revised, diagnostics = episode.Parse("revised.json", []byte(text))
+			require.NoError(t, diagnostics.Err(episode.ErrEpisode))
 		}
 		for line := range strings.Lines(files["script"]) {
 			if line = strings.TrimSpace(line); line != "" {
@@ -88,8 +88,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// Each of the rules that close the holes of the beat contract has a story that
-// begins with its number.
+// Each of the rules that complete the beat contract has a story whose title begins
+// with its number.
 func TestEveryRuleHasAStory(t *testing.T) {
 	const rules = 26
 	for n := 1; n <= rules; n++ {
@@ -108,8 +108,8 @@ func TestEveryRuleHasAStory(t *testing.T) {
 type stage struct {
 	t       *testing.T
 	out     *strings.Builder
-	episode *director.Episode
-	revised *director.Episode
+	episode *episode.Episode
+	revised *episode.Episode
 	live    director.State
 	again   director.State
 	asked   []director.Question
@@ -124,9 +124,9 @@ func (s *stage) say(format string, args ...any) {
 func (s *stage) play(line string) {
 	fmt.Fprintln(s.out, line)
 	verb, rest, _ := strings.Cut(line, " ")
-	var records []director.Record
+	var records []signal.Record
 	var err error
-	var outcome director.Outcome
+	var outcome director.ResponseResult
 	switch verb {
 	case "start":
 		records, err = s.live.Start(s.episode, director.Opening{Flags: strings.Fields(rest)})
@@ -136,8 +136,8 @@ func (s *stage) play(line string) {
 			s.t.Fatal(err)
 		}
 		_, text, _ := strings.Cut(rest, " ")
-		s.guided, records, err = s.live.Guide(director.Input{Turn: n, Text: text})
-	case "says", "anew":
+		s.guided, records, err = s.live.Guide(director.TurnInput{Turn: n, Text: text})
+	case "says", "retry":
 		r := director.Response{Turn: s.live.Turn(), Text: rest}
 		if verb == "says" {
 			r.Attempt = 1
@@ -152,7 +152,7 @@ func (s *stage) play(line string) {
 			}
 		}
 	case "late":
-		v := director.Verdict{Subject: director.Subject{Kind: director.AboutBeat}}
+		v := director.Verdict{Subject: episode.Subject{Kind: episode.AboutBeat}}
 		if _, err := fmt.Sscan(rest, &v.Turn, &v.Attempt, &v.Subject.ID, &v.Raw); err != nil {
 			s.t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func (s *stage) play(line string) {
 		outcome, records, err = s.live.Expire("the time was up")
 	case "choose":
 		point, option, _ := strings.Cut(rest, " ")
-		var c director.Choice
+		var c director.ChoiceResult
 		c, records, err = s.live.Choose(point, option)
 		if err == nil && c.Again {
 			s.say("it was chosen before; the first result is returned")
@@ -191,20 +191,20 @@ func (s *stage) play(line string) {
 		if parseErr != nil {
 			s.t.Fatal(parseErr)
 		}
-		kind := director.OfSignal
+		kind := episode.OfSignal
 		if words[0] == "effect" {
-			kind = director.OfEffect
+			kind = episode.OfEffect
 		}
-		records, err = s.live.Heard(kind, words[1], payload, words[0]+":7")
+		records, err = s.live.ExternalEvent(kind, words[1], payload, words[0]+":7")
 		if listens := s.live.Listens(kind, words[1]); !listens && len(records) > 0 {
-			s.t.Errorf("%s: nobody listens, and there are records", line)
+			s.t.Errorf("%s: records, although no rule listens", line)
 		}
 	case "removed":
 		s.say("%v", s.live.View().(map[string]any)["removed"])
 	case "flags":
 		s.say("%v", s.live.View().(map[string]any)["flag_causes"])
 	default:
-		s.t.Fatalf("what is %q?", line)
+		s.t.Fatalf("unknown step %q", line)
 	}
 	if err != nil {
 		s.say("refused: %v", err)
@@ -219,7 +219,7 @@ func (s *stage) play(line string) {
 				return
 			}
 		}
-		s.t.Errorf("%s: an error that is no decision: %v", line, err)
+		s.t.Errorf("%s: an error that is not a decision: %v", line, err)
 	}
 	s.record(records)
 	if verb == "turn" {
@@ -234,12 +234,12 @@ func (s *stage) play(line string) {
 	}
 }
 
-// record applies records, to the state that lives and to one that has nothing
-// else, and compares the two and what can be restored of them.
-func (s *stage) record(records []director.Record) {
+// record applies records to the live state and to one that is made of records alone,
+// and compares the two, and the live one with the state restored from its bytes.
+func (s *stage) record(records []signal.Record) {
 	s.t.Helper()
 	for _, r := range records {
-		if r.Word == director.GuidanceIssued {
+		if r.Word == episode.GuidanceIssued {
 			if err := s.again.CheckGuidance(r.Value); err != nil {
 				s.t.Error(err)
 			}
@@ -285,19 +285,4 @@ func tell(sentence string, v signal.Value) string {
 		}
 		sentence = before + strings.NewReplacer("{", "(", "}", ")").Replace(text) + after
 	}
-}
-
-// TestDiagnostics parses the episodes in testdata/diagnostics and compares what
-// an author is told.
-func TestDiagnostics(t *testing.T) {
-	golden.Tell(t, "testdata/diagnostics/*.txtar", func(t *testing.T, files map[string]string) string {
-		episode, diagnostics := director.Parse("episode.json", []byte(files["episode.json"]))
-		if refused := diagnostics.Err() != nil; refused != (episode == nil) {
-			t.Errorf("refused = %v with episode %v", refused, episode)
-		}
-		if len(diagnostics) == 0 {
-			return "nothing\n"
-		}
-		return diagnostics.Error() + "\n"
-	})
 }

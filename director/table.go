@@ -2,9 +2,9 @@ package director
 
 import "slices"
 
-// table is a list of fixed length of which copies share what they have in
-// common: a change copies one page and the list of pages. A turn changes few
-// beats of perhaps thousands.
+// table is a list of fixed length whose copies share their pages: a change copies one
+// page and the list of pages. An episode may have thousands of beats, and a turn
+// changes few of them.
 type table[T any] struct {
 	pages []*[pageSize]T
 	n     int
@@ -15,7 +15,7 @@ const pageSize = 32
 // newTable returns a table of n zero elements.
 func newTable[T any](n int) table[T] {
 	t := table[T]{make([]*[pageSize]T, (n+pageSize-1)/pageSize), n}
-	zero := new([pageSize]T) // nobody writes to a page that he did not copy
+	zero := new([pageSize]T) // shared: edit copies a page before writing to it
 	for i := range t.pages {
 		t.pages[i] = zero
 	}
@@ -24,13 +24,13 @@ func newTable[T any](n int) table[T] {
 
 func (t table[T]) len() int { return t.n }
 
-// at returns an element, which must not be changed.
+// at returns an element. The caller must not change it.
 func (t table[T]) at(i int) *T {
 	return &t.pages[i/pageSize][i%pageSize]
 }
 
-// edit makes t a table that differs from its copies in element i, and returns
-// that element to be written to, until t is copied.
+// edit returns element i for writing. It copies the element's page first, so that
+// copies of t do not change; the result is valid until t is copied.
 func (t *table[T]) edit(i int) *T {
 	page := *t.pages[i/pageSize]
 	t.pages = slices.Clone(t.pages)
@@ -38,7 +38,7 @@ func (t *table[T]) edit(i int) *T {
 	return &page[i%pageSize]
 }
 
-// tableOf makes a table of a list.
+// tableOf returns a table of the elements of a list.
 func tableOf[T any](list []T) table[T] {
 	t := table[T]{n: len(list)}
 	for len(list) > 0 {
@@ -49,7 +49,7 @@ func tableOf[T any](list []T) table[T] {
 	return t
 }
 
-// list returns the elements as a list of its own.
+// list returns a new list of the elements.
 func (t table[T]) list() []T {
 	list := make([]T, 0, t.n)
 	for _, page := range t.pages {

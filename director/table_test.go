@@ -9,7 +9,7 @@ import (
 	"github.com/sajou-dev/sajou-go/director"
 )
 
-// A table is a list of which no copy changes with another.
+// A copy of a table does not change when another copy is edited.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.Int(), 0, 100).Draw(t, "list")

@@ -1,9 +1,11 @@
 package director
 
-// View returns the state for people and expressions, as state.director. Its
+import "github.com/sajou-dev/sajou-go/director/episode"
+
+// View returns the state as people and expressions read it, as state.director. Its
 // members objectives, flags, choices_made, triggered_choices and beats have the
-// names and values that director_state has in the beat contract; nothing that
-// has not happened is null.
+// names and values of director_state in the beat contract ("Director State
+// Extension"). A turn in which something has not happened is null.
 func (s *State) View() any {
 	if s.episode == nil {
 		return nil
@@ -47,7 +49,7 @@ func (s *State) View() any {
 			open = append(open, point.ID)
 		}
 	}
-	for _, p := range c.gone.choices {
+	for _, p := range c.removed.choices {
 		if p.at.status == choiceSelected {
 			made = append(made, map[string]any{"choice_point_id": p.id, "selected": p.at.option, "turn": int64(p.at.madeAt)})
 		}
@@ -57,10 +59,10 @@ func (s *State) View() any {
 		awaiting = append(awaiting, subject.Kind.String()+":"+subject.ID)
 	}
 	view := map[string]any{
-		"episode": e.ID, "digest": e.digest.String(), "turn": int64(c.turn), "attempt": int64(c.attempt), "phase": phases[c.phase],
-		"pacing": Pacing(max(c.turn, 1), e.Budget), "energy": Energies[c.energy], "directive": nil, "beats": beats, "flags": flags, "flag_causes": causes,
+		"episode": e.ID, "digest": e.Digest().String(), "turn": int64(c.turn), "attempt": int64(c.attempt), "phase": phases[c.phase],
+		"pacing": episode.Pacing(max(c.turn, 1), e.Budget), "energy": episode.EnergyName(c.energy), "directive": nil, "beats": beats, "flags": flags, "flag_causes": causes,
 		"objectives": objectives, "props": props, "choices_made": made, "triggered_choices": triggered, "open_choices": open,
-		"awaiting": awaiting, "failed": c.failed, "removed": c.gone.view(), "declared": nil,
+		"awaiting": awaiting, "failed": c.failed, "removed": c.removed.view(), "declared": nil,
 	}
 	if c.directive >= 0 {
 		view["directive"] = e.Beats[c.directive].ID
@@ -97,9 +99,9 @@ func (o *objectiveState) view() map[string]any {
 	return view
 }
 
-// view returns what had happened of what a revision has taken away. Choices are
-// among choices_made.
-func (h *history) view() map[string]any {
+// view returns the progress of the parts that revisions removed. Choices are among
+// choices_made.
+func (h *removedParts) view() map[string]any {
 	beats, objectives, props := map[string]any{}, map[string]any{}, map[string]any{}
 	for i := range h.beats {
 		beats[h.beats[i].id] = h.beats[i].at.view()

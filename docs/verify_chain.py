@@ -6,9 +6,9 @@
 
 reads a raw export (or stdin, for -), recomputes every hash from the name of
 the session and the stored bytes, and prints the head. A SEQ:HASH that was kept
-elsewhere must be in the chain; only that shows that the newest entries were
-not cut off. The exit code is 0 if all is as it was recorded, 1 if not, and 2
-if the input is no raw export.
+elsewhere must be in the chain; only this check detects that the newest entries
+were cut off. The exit code is 0 if all is as it was recorded, 1 if not, and 2
+if the input is not a raw export.
 
 The chain, with H for SHA-256 and + for putting bytes one after the other:
 
@@ -52,7 +52,7 @@ def verify(lines, kept=None):
     if header["genesis"] != link.hex():
         raise Broken("the genesis hash is not that of a session named %r" % name)
     seq = 0
-    met = kept is None or kept == (0, link.hex())
+    met = kept is None
     for line in lines:
         if not line.strip():
             continue
@@ -83,9 +83,12 @@ def main(args):
     if len(args) == 2:
         number, _, digest = args[1].partition(":")
         if not number.isdecimal() or not digest:
-            print("%r is no SEQ:HASH" % args[1], file=sys.stderr)
+            print("%r is not of the form SEQ:HASH" % args[1], file=sys.stderr)
             return 2
         kept = (int(number), digest.lower())
+        if kept[0] == 0:
+            print("a head of entry 0 proves nothing: every session of that name has it", file=sys.stderr)
+            return 2
     try:
         source = sys.stdin if args[0] == "-" else open(args[0], encoding="utf-8")
         with source:
@@ -94,7 +97,7 @@ def main(args):
         print("BROKEN: %s" % err)
         return 1
     except (OSError, StopIteration, ValueError, KeyError, TypeError, RecursionError) as err:
-        print("this is no raw export: %s" % (str(err) or "it is empty"), file=sys.stderr)
+        print("not a raw export: %s" % (str(err) or "it is empty"), file=sys.stderr)
         return 2
     print("verified %s: %d entries, head %d:%s" % (name, seq, seq, head))
     return 0

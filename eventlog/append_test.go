@@ -17,17 +17,19 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
 // must appends and expects success.
 func must(t *testing.T, s *eventlog.Session, b eventlog.Batch) eventlog.Head {
 	t.Helper()
 	head, err := s.Append(context.Background(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return head
 }
 
@@ -35,16 +37,14 @@ func must(t *testing.T, s *eventlog.Session, b eventlog.Batch) eventlog.Head {
 func count(t *testing.T, s *eventlog.Session) (n int) {
 	t.Helper()
 	for _, err := range s.Entries(context.Background(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		n++
 	}
 	return n
 }
 
-// An expected Head that is not the Head is a conflict, which says what the
-// Head is and writes nothing. The genesis Head expects an empty session.
+// An expected Head that differs from the Head is a conflict, which reports the Head and
+// writes nothing. The genesis Head expects an empty session.
 func TestExpectedHead(t *testing.T) {
 	ctx := context.Background()
 	l := open(t, vfs.NewMem(), eventlog.Config{})
@@ -100,9 +100,9 @@ func TestExpectedHeadUnderConcurrentWriters(t *testing.T) {
 	}
 }
 
-// A key's first outcome is its answer for ever: for many goroutines at once,
-// with other drafts, with an expected Head that no longer holds, and after a
-// restart. Another session has its own keys.
+// An append with a used key always returns the key's first outcome: for many goroutines
+// at once, with other drafts, with an outdated expected Head, and after a restart.
+// Another session has its own keys.
 func TestIdempotencyKeys(t *testing.T) {
 	ctx := context.Background()
 	mem := vfs.NewMem()
@@ -138,11 +138,9 @@ func TestIdempotencyKeys(t *testing.T) {
 	newest := must(t, s, eventlog.Batch{Drafts: drafts(2003, 1)})
 	repeat := func(s *eventlog.Session) {
 		t.Helper()
-		ticket, err := s.Stage(eventlog.Batch{Key: "kept", Expect: eventlog.Head{Seq: 7}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if head, err := ticket.Wait(); err != nil || head != outcome || !ticket.Repeat() || ticket.First() != outcome.Seq-2 {
+		ticket, err := s.Stage(t.Context(), eventlog.Batch{Key: "kept", Expect: eventlog.Head{Seq: 7}})
+		require.NoError(t, err)
+		if head, err := ticket.Wait(t.Context()); err != nil || head != outcome || !ticket.Repeat() || ticket.First() != outcome.Seq-2 {
 			t.Errorf("repeated: %v from %d, %v; want %v", head, ticket.First(), err, outcome)
 		}
 		if s.Head() != newest {
@@ -150,9 +148,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		}
 	}
 	repeat(s)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	l = open(t, mem, eventlog.Config{})
 	s = session(t, l, "a")
 	repeat(s)
@@ -168,8 +164,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// What no log can hold is refused before anything is written, and the session
-// goes on.
+// An invalid batch is refused before anything is written, and the session stays usable.
 func TestRefusedBatches(t *testing.T) {
 	ctx := context.Background()
 	const maxEntry = 200
@@ -244,7 +239,7 @@ func TestLargestBatch(t *testing.T) {
 	if err != nil || len(e.Body) > 1<<20 || e.Key != key || len(e.Data) != size+5 {
 		t.Errorf("read back %d bytes of data, key of %d bytes: %v", len(e.Data), len(e.Key), err)
 	}
-	if r, err := l.Verify(ctx, "a", eventlog.VerifyOptions{}); err != nil || r.Fault != nil {
+	if r, err := l.Verify(ctx, "a", verify.Options{}); err != nil || r.Fault != nil {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 }
@@ -268,13 +263,13 @@ func TestSessionNames(t *testing.T) {
 	if err != nil || len(infos) != 5 || infos[0].Name != "a" || infos[1].Name != "release-42" {
 		t.Errorf("sessions: %v, %v", infos, err)
 	}
-	if _, err := l.Verify(context.Background(), "never begun", eventlog.VerifyOptions{}); !errors.Is(err, eventlog.ErrNoSession) {
+	if _, err := l.Verify(context.Background(), "never begun", verify.Options{}); !errors.Is(err, eventlog.ErrNoSession) {
 		t.Errorf("verify a session that does not exist: %v", err)
 	}
 }
 
-// Writers of one session get ranges that are disjoint and consecutive, each
-// with what its writer put there.
+// Writers of one session get disjoint, consecutive ranges, each with the entries of its
+// writer.
 func TestConcurrentWritersOfOneSession(t *testing.T) {
 	ctx := context.Background()
 	l := open(t, vfs.NewMem(), eventlog.Config{})
@@ -291,12 +286,12 @@ func TestConcurrentWritersOfOneSession(t *testing.T) {
 			for i := range 30 {
 				name := fmt.Sprintf("%d/%d", w, i)
 				ds := slices.Repeat([]eventlog.Draft{{Kind: eventlog.KindSignal, Data: text(name)}}, 1+(w+i)%4)
-				ticket, err := s.Stage(eventlog.Batch{Drafts: ds})
+				ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: ds})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				head, err := ticket.Wait()
+				head, err := ticket.Wait(t.Context())
 				if err != nil || s.Head().Seq < head.Seq || head != ticket.Head() {
 					t.Errorf("head %v, ticket %v, session %v: %v", head, ticket.Head(), s.Head(), err)
 				}
@@ -318,9 +313,7 @@ func TestConcurrentWritersOfOneSession(t *testing.T) {
 		want = append(want, slices.Repeat([]string{s.writer}, int(s.last-s.first)+1)...)
 	}
 	for e, err := range s.Entries(ctx, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		got = append(got, string(e.Data[1:]))
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -339,19 +332,15 @@ func TestThousandSessions(t *testing.T) {
 		names = append(names, name)
 		heads[name] = must(t, session(t, l, name), eventlog.Batch{Drafts: drafts(1, 1+i%3), Key: "begin"})
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	l = open(t, mem, eventlog.Config{})
 	infos, err := l.Sessions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i, info := range infos {
 		if info.Name != names[i] {
 			t.Fatalf("session %d is %q, want %q", i, info.Name, names[i])
 		}
-		r, err := l.Verify(ctx, info.Name, eventlog.VerifyOptions{Expect: heads[info.Name], Workers: 1})
+		r, err := l.Verify(ctx, info.Name, verify.Options{Expect: heads[info.Name], Workers: 1})
 		if err != nil || r.Fault != nil || r.Head != heads[info.Name] {
 			t.Errorf("%s: %+v, %v", info.Name, r, err)
 		}
@@ -361,58 +350,45 @@ func TestThousandSessions(t *testing.T) {
 	}
 }
 
-// A store is open once: a second Open says so, and says so after waiting.
+// A store can be open only once: a second Open returns ErrLocked, at once or after
+// waiting.
 func TestLockedStore(t *testing.T) {
 	for name, disk := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
 		dir := filepath.Join(t.TempDir(), "store")
 		l, err := eventlog.Open(dir, eventlog.Config{FS: disk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, cfg := range []eventlog.Config{{}, {ReadOnly: true}, {LockWait: 50 * time.Millisecond}} {
 			cfg.FS = disk
 			if l, err := eventlog.Open(dir, cfg); !errors.Is(err, eventlog.ErrLocked) {
 				t.Errorf("%s: %+v: %v, %v; want ErrLocked", name, cfg, l, err)
 			}
 		}
-		if err := errors.Join(l.Close(), l.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(l.Close(), l.Close()))
 		l, err = eventlog.Open(dir, eventlog.Config{FS: disk})
-		if err != nil {
-			t.Fatalf("%s: after Close: %v", name, err)
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		require.NoErrorf(t, err, "%s: after Close", name)
+		assert.NoError(t, l.Close())
 	}
 }
 
-// Another way to the same directory is no way around its lock.
+// The lock also holds for another path to the same directory.
 func TestLockedUnderAnotherPath(t *testing.T) {
 	tmp := t.TempDir()
 	dir := filepath.Join(tmp, "store")
 	l, err := eventlog.Open(dir, eventlog.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	link := filepath.Join(tmp, "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Symlink(dir, link))
 	t.Chdir(tmp)
 	for _, path := range []string{"store", "./store/", link, tmp + "/../" + filepath.Base(tmp) + "/store"} {
 		if second, err := eventlog.Open(path, eventlog.Config{}); !errors.Is(err, eventlog.ErrLocked) {
 			t.Errorf("%s: %v, %v; want ErrLocked", path, second, err)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, l.Close())
 }
 
-// contents reads every file below a directory, with its time; only that of
-// the lock file changes with each Open.
+// contents reads every file below a directory, with its modification time. It omits the
+// time of the lock file, which changes with each Open.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -431,9 +407,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return files
 }
 
@@ -443,24 +417,16 @@ func TestReadOnlyOpenChangesNothing(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "store")
 	l, err := eventlog.Open(dir, eventlog.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	must(t, session(t, l, "a"), eventlog.Batch{Drafts: drafts(1, 5)})
-	// A copy of the files as they are now is what a kill would leave.
+	// A copy of the current files is the state that a kill would leave.
 	killed := filepath.Join(t.TempDir(), "killed")
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.CopyFS(killed, os.DirFS(dir)))
+	require.NoError(t, l.Close())
 	for _, dir := range []string{dir, killed} {
 		before := contents(t, dir)
 		l, err := eventlog.Open(dir, eventlog.Config{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s := session(t, l, "a")
 		if n := count(t, s); n != 5 {
 			t.Errorf("%d entries, want 5", n)
@@ -471,39 +437,31 @@ func TestReadOnlyOpenChangesNothing(t *testing.T) {
 		if !errors.Is(l.Err(), eventlog.ErrReadOnly) {
 			t.Errorf("Err() = %v", l.Err())
 		}
-		if r, err := l.Verify(ctx, "a", eventlog.VerifyOptions{}); err != nil || r.Fault != nil {
+		if r, err := l.Verify(ctx, "a", verify.Options{}); err != nil || r.Fault != nil {
 			t.Errorf("verify: %+v, %v", r, err)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, l.Close())
 		if d := cmp.Diff(before, contents(t, dir)); d != "" {
 			t.Errorf("changed:\n%s", d)
 		}
 	}
 }
 
-// What is not a store of this program is refused with the right error.
+// Open refuses a directory that is not a store of this program, with the right error.
 func TestOpenWrongDirectories(t *testing.T) {
 	tmp := t.TempDir()
 	plain := filepath.Join(tmp, "plain")
-	if err := errors.Join(os.Mkdir(plain, 0o755), os.WriteFile(filepath.Join(plain, "notes.txt"), []byte("hello"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(os.Mkdir(plain, 0o755), os.WriteFile(filepath.Join(plain, "notes.txt"), []byte("hello"), 0o644)))
 	pebbleStore := func(name string, key, value []byte) string {
 		dir := filepath.Join(tmp, name)
 		db, err := pebble.Open(dir, &pebble.Options{Logger: quiet{t}, FormatMajorVersion: pebble.FormatWALSyncChunks})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(db.Set(key, value, pebble.Sync), db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(db.Set(key, value, pebble.Sync), db.Close()))
 		return dir
 	}
 	other := pebbleStore("other", []byte("user/1"), []byte("x"))
-	newer := pebbleStore("newer", eventlog.KeyFormat, []byte{2})
-	garbled := pebbleStore("garbled", eventlog.KeyFormat, []byte{1, 2})
+	newer := pebbleStore("newer", keyspace.FormatKey(), []byte{2})
+	garbled := pebbleStore("garbled", keyspace.FormatKey(), []byte{1, 2})
 	for _, tt := range []struct {
 		dir      string
 		readOnly bool
@@ -512,17 +470,15 @@ func TestOpenWrongDirectories(t *testing.T) {
 		{filepath.Join(tmp, "nowhere"), true, eventlog.ErrNoStore},
 		{plain, true, eventlog.ErrNoStore},
 		{filepath.Join(plain, "notes.txt"), true, eventlog.ErrNoStore},
-		{filepath.Join(plain, "notes.txt"), false, nil},
-		{other, true, eventlog.ErrVersion},
-		{other, false, eventlog.ErrVersion},
+		{filepath.Join(plain, "notes.txt"), false, eventlog.ErrForeign},
+		{plain, false, eventlog.ErrForeign},
+		{other, true, eventlog.ErrNoStore},
+		{other, false, eventlog.ErrForeign},
 		{newer, true, eventlog.ErrVersion},
 		{newer, false, eventlog.ErrVersion},
 		{garbled, false, eventlog.ErrCorrupt},
 	} {
-		var before map[string]string
-		if tt.readOnly {
-			before = contents(t, tmp)
-		}
+		before := contents(t, tmp)
 		l, err := eventlog.Open(tt.dir, eventlog.Config{ReadOnly: tt.readOnly})
 		if err == nil {
 			t.Errorf("%s: opens", tt.dir)
@@ -532,10 +488,8 @@ func TestOpenWrongDirectories(t *testing.T) {
 		if tt.want != nil && !errors.Is(err, tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, read-only %v: %v, want one line with %v", tt.dir, tt.readOnly, err, tt.want)
 		}
-		if tt.readOnly {
-			if d := cmp.Diff(before, contents(t, tmp)); d != "" {
-				t.Errorf("%s: changed:\n%s", tt.dir, d)
-			}
+		if d := cmp.Diff(before, contents(t, tmp)); d != "" {
+			t.Errorf("%s: changed:\n%s", tt.dir, d)
 		}
 	}
 	if _, err := eventlog.Open(filepath.Join(tmp, "x"), eventlog.Config{MaxEntry: -1}); !errors.Is(err, eventlog.ErrInvalid) {
@@ -543,32 +497,26 @@ func TestOpenWrongDirectories(t *testing.T) {
 	}
 }
 
-// Every call on a closed log says that it is closed.
+// Every call on a closed log returns ErrClosed.
 func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	l := open(t, vfs.NewMem(), eventlog.Config{})
 	s := session(t, l, "a")
 	must(t, s, eventlog.Batch{Drafts: drafts(1, 3)})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	_, appendErr := s.Append(ctx, eventlog.Batch{Drafts: drafts(4, 1)})
 	_, sessionErr := l.Session("b")
 	_, listErr := l.Sessions()
-	_, verifyErr := l.Verify(ctx, "a", eventlog.VerifyOptions{})
+	_, verifyErr := l.Verify(ctx, "a", verify.Options{})
 	_, entryErr := s.Entry(ctx, 1)
 	_, sizeErr := l.DiskSize(ctx, "a")
 	for name, err := range map[string]error{
 		"append": appendErr, "session": sessionErr, "list": listErr, "verify": verifyErr,
 		"entry": entryErr, "size": sizeErr, "err": l.Err(),
 	} {
-		if !errors.Is(err, eventlog.ErrClosed) {
-			t.Errorf("%s: %v, want ErrClosed", name, err)
-		}
+		assert.ErrorIsf(t, err, eventlog.ErrClosed, "%s: %v, want ErrClosed", name, err)
 	}
 	for _, err := range s.Follow(ctx, 4) {
-		if !errors.Is(err, eventlog.ErrClosed) {
-			t.Errorf("follow: %v", err)
-		}
+		assert.ErrorIs(t, err, eventlog.ErrClosed, "follow")
 	}
 }

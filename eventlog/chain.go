@@ -1,36 +1,56 @@
 package eventlog
 
-import "crypto/sha256"
+import "github.com/sajou-dev/sajou-go/eventlog/chain"
 
-// genesisPrefix separates genesis hashes from every other use of SHA-256 and
-// carries the version of the chain.
-const genesisPrefix = "sajou.session/1\n"
+// The nouns of the chain, which package chain defines without a store.
+type (
+	// Seq is the number of an entry in its session.
+	Seq = chain.Seq
 
-// Genesis returns hash(0) of the session of that name, which binds the whole
-// chain to it.
-func Genesis(name string) Hash {
-	return sha256.Sum256(append([]byte(genesisPrefix), name...))
-}
+	// Hash is one link of a session's chain, a SHA-256.
+	Hash = chain.Hash
 
-// Link returns hash(n) of the chain, from hash(n-1) and the stored bytes of
-// entry n: its length as a uvarint and its body.
-func Link(prev Hash, stored []byte) Hash {
-	// One run of bytes through Sum256 is faster than two writes to a digest,
-	// as long as the copy is short and needs no allocation.
-	var buf [1024]byte
-	if len(stored) <= len(buf)-HashSize {
-		n := copy(buf[:], prev[:])
-		n += copy(buf[n:], stored)
-		return sha256.Sum256(buf[:n])
-	}
-	d := sha256.New()
-	d.Write(prev[:])
-	d.Write(stored)
-	return Hash(d.Sum(nil))
-}
+	// Head is a position in a session: a Seq and its entry's Hash.
+	Head = chain.Head
 
-// linkInPlace is [Link] over bytes that stand in a batch right behind the
-// hash before them, so that nothing is copied.
-func linkInPlace(prevAndStored []byte) Hash {
-	return sha256.Sum256(prevAndStored)
-}
+	// Kind is the kind of fact that an entry records.
+	Kind = chain.Kind
+
+	// Draft is an entry without its place in a log.
+	Draft = chain.Draft
+
+	// Entry is one numbered record of a session.
+	Entry = chain.Entry
+
+	// EntryError names the entry at which an operation failed.
+	EntryError = chain.EntryError
+)
+
+// The kinds of entry.
+const (
+	KindSignal  = chain.KindSignal
+	KindEffect  = chain.KindEffect
+	KindBeat    = chain.KindBeat
+	KindDefine  = chain.KindDefine
+	KindSession = chain.KindSession
+)
+
+// Bounds that are part of the format.
+const (
+	HashSize        = chain.HashSize
+	MaxName         = chain.MaxName
+	MaxKey          = chain.MaxKey
+	MaxBatchEntries = chain.MaxBatchEntries
+)
+
+// Genesis returns hash(0) of the session of that name.
+func Genesis(name string) Hash { return chain.Genesis(name) }
+
+// ParseHead reads the form that [Head.String] writes.
+func ParseHead(s string) (Head, error) { return chain.ParseHead(s) }
+
+// ParseKind returns the kind whose name [Kind.String] gives.
+func ParseKind(name string) (Kind, error) { return chain.ParseKind(name) }
+
+// CheckName reports whether a session can have that name; see [chain.CheckName].
+func CheckName(name string) error { return chain.CheckName(name) }

@@ -11,11 +11,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
-// promised is what callers had been told when the machine stopped.
+// promised holds the acknowledgements that callers had received when the machine
+// stopped.
 type promised struct {
 	heads map[string]eventlog.Head // by session, the newest acknowledged
 	keys  map[string]eventlog.Head // by "session/key", the outcome of the first use
@@ -23,7 +27,7 @@ type promised struct {
 
 func (p promised) clone() promised { return promised{maps.Clone(p.heads), maps.Clone(p.keys)} }
 
-// image is what a disk holds after a crash, and what was promised before it.
+// image is the state of a disk after a crash, with the promises made before it.
 type image struct {
 	fs       *vfs.MemFS
 	where    string
@@ -40,9 +44,7 @@ func crashLife(t *testing.T, fs vfs.FS, told func(func(*promised))) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for life := range 3 {
 		l, err := eventlog.Open("store", eventlog.Config{FS: fs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for i := range 16 {
 			name := fmt.Sprintf("s%d", rng.IntN(3+life))
 			s := session(t, l, name)
@@ -54,9 +56,7 @@ func crashLife(t *testing.T, fs vfs.FS, told func(func(*promised))) {
 				b.Key = fmt.Sprintf("%d-%d", life, i)
 			}
 			head, err := s.Append(ctx, b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			told(func(p *promised) {
 				p.heads[name] = head
 				if b.Key != "" {
@@ -64,16 +64,14 @@ func crashLife(t *testing.T, fs vfs.FS, told func(func(*promised))) {
 				}
 			})
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 	}
 }
 
-// The machine stops at every write operation of a log's life, before it and
-// with all, half or none of what was not synced on the disk. What is opened
-// afterwards has everything that was acknowledged, without gaps, with whole
-// chains, keys that give their first outcome, and goes on.
+// The machine stops before every write operation of a log's life, with all, half or
+// none of the unsynced writes on the disk. The log opened afterwards has everything
+// that was acknowledged, without gaps, with intact chains and with keys that return
+// their first outcome, and accepts further appends.
 func TestCrashAtEveryWrite(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -89,8 +87,8 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		defer mu.Unlock()
 		ops++
 		for _, percent := range []int{0, 50, 100} {
-			// What is promised is noted under mu: a promise made after this
-			// moment is not in the image, and need not be.
+			// Promises are recorded under mu: a promise made after this moment is not
+			// in the image and need not be.
 			images = append(images, image{
 				mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}),
 				fmt.Sprintf("operation %d (%v of %s), %d %% of what was not synced", ops, op.Kind, op.Path, percent),
@@ -116,7 +114,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	}
 }
 
-// recovers opens an image and checks it against what was promised.
+// recovers opens an image and checks it against the promises.
 func recovers(t *testing.T, im image) {
 	t.Helper()
 	ctx := context.Background()
@@ -126,15 +124,11 @@ func recovers(t *testing.T, im image) {
 		return
 	}
 	defer func() {
-		if err := l.Close(); err != nil {
-			t.Errorf("%s: close: %v", im.where, err)
-		}
+		assert.NoErrorf(t, l.Close(), "%s: close", im.where)
 	}()
 	holds(t, l, im.promised.heads, im.where)
 	infos, err := l.Sessions()
-	if err != nil {
-		t.Errorf("%s: %v", im.where, err)
-	}
+	assert.NoErrorf(t, err, "%s", im.where)
 	listed := map[string]bool{}
 	for _, info := range infos {
 		listed[info.Name] = true
@@ -143,8 +137,8 @@ func recovers(t *testing.T, im image) {
 			t.Errorf("%s: session %q is listed and has no entry: %v", im.where, info.Name, err)
 			continue
 		}
-		// A batch is all or nothing: the keys that are told of in entries are
-		// exactly those that are remembered.
+		// A batch is all or nothing: the keys in entries are exactly the keys with
+		// records.
 		for e, err := range s.Entries(ctx, 1) {
 			if err != nil {
 				t.Errorf("%s: %v", im.where, err)
@@ -153,12 +147,12 @@ func recovers(t *testing.T, im image) {
 			if e.Key == "" {
 				continue
 			}
-			ticket, err := s.Stage(eventlog.Batch{Key: e.Key, Drafts: drafts(1, 1)})
+			ticket, err := s.Stage(t.Context(), eventlog.Batch{Key: e.Key, Drafts: drafts(1, 1)})
 			if err != nil || !ticket.Repeat() || ticket.First() != e.Seq {
 				t.Errorf("%s: key %q of entry %d is not remembered: %v", im.where, e.Key, e.Seq, err)
 				break
 			}
-			head, err := ticket.Wait()
+			head, err := ticket.Wait(t.Context())
 			if want, ok := im.promised.keys[info.Name+"/"+e.Key]; err != nil || ok && head != want {
 				t.Errorf("%s: key %q leads to %v, %v; promised was %v", im.where, e.Key, head, err, want)
 			}
@@ -182,7 +176,7 @@ func recovers(t *testing.T, im image) {
 	if head, err := s.Append(ctx, eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindBeat, At: s.At(), Data: text("on")}, {Kind: eventlog.KindBeat, At: s.At(), Data: text("on")}}}); err != nil || head.Seq != want {
 		t.Errorf("%s: going on gives %v, %v; want entry %d", im.where, head, err, want)
 	}
-	if r, err := l.Verify(ctx, "s0", eventlog.VerifyOptions{}); err != nil || r.Fault != nil {
+	if r, err := l.Verify(ctx, "s0", verify.Options{}); err != nil || r.Fault != nil {
 		t.Errorf("%s: verify after going on: %+v, %v", im.where, r, err)
 	}
 }
@@ -192,25 +186,15 @@ func TestCrashKeepsTheWayToTheStore(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	const dir = "some/where/deep/store"
 	l, err := eventlog.Open(dir, eventlog.Config{FS: mem})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	head, err := session(t, l, "a").Append(context.Background(), eventlog.Batch{Drafts: drafts(1, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	left := mem.CrashClone(vfs.CrashCloneCfg{})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	l, err = eventlog.Open(dir, eventlog.Config{FS: left, ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := session(t, l, "a").Head(); got != head {
 		t.Errorf("head = %v, acknowledged was %v", got, head)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, l.Close())
 }

@@ -1,6 +1,7 @@
 package eventlog_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,11 +12,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/tinylib/msgp/msgp"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
-// A session is begun by its first append, and read from any Seq.
+// The first append begins a session, which can then be read from any Seq.
 func Example() {
 	ctx := context.Background()
 	l, err := eventlog.Open("sajou-data", eventlog.Config{FS: vfs.NewMem()}) // without FS, on the disk
@@ -44,7 +47,7 @@ func Example() {
 		}
 		fmt.Printf("%d %s %v %x\n", e.Seq, e.Kind, e.At, e.Data)
 	}
-	r, err := l.Verify(ctx, "release-42", eventlog.VerifyOptions{Expect: head})
+	r, err := l.Verify(ctx, "release-42", verify.Options{Expect: head})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,8 +59,8 @@ func Example() {
 	// fault: <nil>
 }
 
-// The format as the package comment tells it, read by hand: from the store's
-// keys to the values of each entry, with the chain checked on the way.
+// The format of the package comment, read by hand: from the store's keys to the values
+// of each entry, with a check of the chain.
 func Example_format() {
 	fs := vfs.NewMem()
 	l, err := eventlog.Open("store", eventlog.Config{FS: fs})
@@ -112,16 +115,15 @@ func Example_format() {
 		}
 		rest = rest[len(stored)+32:]
 
-		elements, body, _ := msgp.ReadArrayHeaderBytes(body)
-		kind, body, _ := msgp.ReadIntBytes(body)
-		at, body, _ := msgp.ReadInt64Bytes(body)
-		key := ""
-		if msgp.IsNil(body) { // no key, or not the first entry
-			body, _ = msgp.ReadNilBytes(body)
-		} else {
-			key, body, _ = msgp.ReadStringBytes(body)
-		}
-		fmt.Printf("entry %d of %d elements: kind %d, at %d ns, key %q, data %x\n", first+i, elements, kind, at, key, body)
+		// The chain proves that the body is unchanged, so a library that trusts the
+		// lengths in it may read it.
+		d := msgpack.NewDecoder(bytes.NewReader(body))
+		elements, _ := d.DecodeArrayLen()
+		kind, _ := d.DecodeInt()
+		at, _ := d.DecodeInt64()
+		key, _ := d.DecodeString() // nil where there is no key, or it is not the first entry
+		data, _ := d.DecodeRaw()
+		fmt.Printf("entry %d of %d elements: kind %d, at %d ns, key %q, data %x\n", first+i, elements, kind, at, key, []byte(data))
 	}
 	fmt.Println("bytes left:", len(rest))
 	fmt.Println("head is the last hash:", eventlog.Hash(hash) == head.Hash)

@@ -1,48 +1,22 @@
 package eventlog
 
-import "github.com/cockroachdb/pebble/v2"
+import (
+	"bytes"
+	"context"
+	"errors"
 
-// What the tests reach in for.
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
-// BatchKey returns the store's key of the batch that begins at seq.
-func BatchKey(number uint32, seq Seq) []byte { return batchKey(nil, number, seq) }
+	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
+)
 
-// SessionKey returns the store's key of a session's record.
-func SessionKey(name string) []byte { return sessionKey(name) }
-
-// KeyFormat is the store's key of the format version.
-var KeyFormat = keyFormat
-
-// Put writes into the store beneath an open log, and forgets its sessions.
+// Put writes into the store beneath an open log and drops the log's cached sessions.
 func (l *Log) Put(key, value []byte) error {
 	l.mu.Lock()
 	clear(l.sessions)
 	l.mu.Unlock()
 	return l.db.Set(key, value, pebble.NoSync)
-}
-
-// SealHeader is the header of a sealed batch.
-func SealHeader(first Seq, count int) []byte { return sealHeader(nil, first, count) }
-
-// WalkBatch reads a sealed batch to its end, as everything that reads one
-// does, and calls f for each link.
-func WalkBatch(sealed []byte, f func(e Entry, stored []byte)) (rest []byte, err error) {
-	b, err := openBatch(sealed)
-	if err != nil {
-		return nil, err
-	}
-	for i := range b.count {
-		stored, body, hash, err := b.link()
-		if err != nil {
-			return nil, err
-		}
-		e := Entry{Seq: b.first + Seq(i), Hash: *hash}
-		if err := decodeBody(&e, body); err != nil {
-			return nil, err
-		}
-		f(e, stored)
-	}
-	return b.rest, nil
 }
 
 // Get reads from the store beneath an open log.
@@ -55,15 +29,93 @@ func (l *Log) Get(key []byte, value *[]byte) error {
 	return closer.Close()
 }
 
-// Waiting counts the writers of a session that run or wait for their turn.
+// Write is [Appender.Write] of a session that no Appender has claimed.
+func (s *Session) Write(ctx context.Context, f func(*Round)) error { return s.write(ctx, f) }
+
+// StageIn is [Appender.StageIn] of a session that no Appender has claimed.
+func (s *Session) StageIn(ctx context.Context, f func(*Round) (*Ticket, error)) (*Ticket, error) {
+	return s.stageIn(ctx, f)
+}
+
+// Stage stages one batch in a round; see [Appender.StageIn].
+func (s *Session) Stage(ctx context.Context, b Batch) (*Ticket, error) {
+	return s.StageIn(ctx, func(r *Round) (*Ticket, error) { return r.Stage(b) })
+}
+
+// OnJoin makes the session call f, with the session's lock held, with the number of
+// running and waiting writers whenever a writer joins. A nil f ends the calls.
+func (s *Session) OnJoin(f func(waiting int)) {
+	s.turns.mu.Lock()
+	defer s.turns.mu.Unlock()
+	s.turns.joined = f
+}
+
+// Waiting returns the number of running and waiting writers of a session.
 func (s *Session) Waiting() int {
 	s.turns.mu.Lock()
 	defer s.turns.mu.Unlock()
 	return len(s.turns.waiting)
 }
 
-// NewArena returns the two calls of a new arena.
+// NewArena returns the two methods of a new arena.
 func NewArena() (room func(n int) []byte, take func([]byte)) {
 	a := &arena{}
 	return a.room, a.take
+}
+
+// Remove deletes a key of the store beneath an open log and drops the log's cached
+// sessions.
+func (l *Log) Remove(key []byte) error {
+	l.mu.Lock()
+	clear(l.sessions)
+	l.mu.Unlock()
+	return l.db.Delete(key, pebble.Sync)
+}
+
+// Recount rescans the store beneath an open log for sessions.
+func (l *Log) Recount() error {
+	l.next, l.shared = 1, nil
+	return l.countSessions()
+}
+
+// Each calls f with every key and value of the store beneath an open log.
+func (l *Log) Each(f func(key, value []byte)) error {
+	it, err := l.db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	for it.First(); it.Valid(); it.Next() {
+		f(it.Key(), it.Value())
+	}
+	return errors.Join(it.Error(), it.Close())
+}
+
+// NotedHeads reads the file of noted heads.
+func NotedHeads(fs vfs.FS, dir string) (heads map[string]Head, damage string, err error) {
+	heads = make(map[string]Head)
+	damage, err = storefile.ReadHeads(fs, fs.PathJoin(dir, HeadsFile), func(_ int, n storefile.NotedHead) { heads[n.Name] = n.Head })
+	return heads, damage, err
+}
+
+// WALScan is the result of a scan of a file of the write-ahead log.
+type WALScan struct {
+	End, Behind, Promised int64
+	Closed                bool
+	Records, Lost         [][]byte // in front of the break and behind it
+}
+
+// ScanWAL scans the bytes of a file of the write-ahead log.
+func ScanWAL(b []byte, number uint64) (WALScan, error) {
+	var w WALScan
+	s, err := storefile.ScanWAL(bytes.NewReader(b), number, func(_ int64, payload []byte, intact bool) bool {
+		if intact {
+			w.Records = append(w.Records, bytes.Clone(payload))
+		} else {
+			w.Lost = append(w.Lost, bytes.Clone(payload))
+		}
+		readWALRecord(payload, func(walBatch) {}, func(uint32, string) {})
+		return true
+	})
+	w.End, w.Behind, w.Promised, w.Closed = s.End, s.Behind, s.Promised, s.Closed
+	return w, err
 }

@@ -13,18 +13,21 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
 var errDisk = errors.New("the disk says no")
 
-// deadline is far beyond what anything here takes; it turns a hang into a
+// deadline is far longer than any step of these tests takes; it turns a hang into a
 // failure with a name.
 const deadline = 60 * time.Second
 
-// within fails the test when f does not return.
+// within fails the test if f does not return within the deadline.
 func within(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -43,7 +46,7 @@ func within(t *testing.T, what string, f func()) {
 type faults struct {
 	vfs.FS
 	count atomic.Int64                                  // write operations seen
-	rule  atomic.Pointer[func(int64, errorfs.Op) error] // nil: all is well
+	rule  atomic.Pointer[func(int64, errorfs.Op) error] // nil: no operation fails
 }
 
 func newFaults(fs vfs.FS) *faults {
@@ -63,21 +66,18 @@ func newFaults(fs vfs.FS) *faults {
 
 func (f *faults) set(rule func(n int64, op errorfs.Op) error) { f.rule.Store(&rule) }
 
-// acknowledged is what the log has promised to keep.
+// acknowledged holds the newest acknowledged Head of each session.
 type acknowledged map[string]eventlog.Head
 
-// work appends to three sessions, with keys now and then, and goes on after
-// errors, whose kind it checks. Large entries make the store rotate its
-// write-ahead log and flush.
+// work appends to three sessions, sometimes with keys. It checks the kind of each error
+// and continues. Large entries make the store rotate its write-ahead log and flush.
 func work(t *testing.T, l *eventlog.Log, acks acknowledged, rounds int, large int) (failed error) {
 	t.Helper()
 	ctx := context.Background()
 	for i := range rounds {
 		name := fmt.Sprintf("s%d", i%3)
 		s, err := l.Session(name)
-		if err != nil {
-			t.Fatalf("round %d: %v", i, err)
-		}
+		require.NoErrorf(t, err, "round %d", i)
 		if acks[name] == (eventlog.Head{}) {
 			acks[name] = eventlog.Head{Hash: s.Genesis()}
 		}
@@ -108,8 +108,8 @@ func work(t *testing.T, l *eventlog.Log, acks acknowledged, rounds int, large in
 	return failed
 }
 
-// holds checks that everything acknowledged is in the log, that chains are
-// whole and that entries can be read to the Head.
+// holds checks that everything acknowledged is in the log, that chains are intact and
+// that entries can be read to the Head.
 func holds(t *testing.T, l *eventlog.Log, acks acknowledged, where string) {
 	t.Helper()
 	ctx := context.Background()
@@ -118,21 +118,17 @@ func holds(t *testing.T, l *eventlog.Log, acks acknowledged, where string) {
 			continue
 		}
 		s, err := l.Session(name)
-		if err != nil {
-			t.Fatalf("%s: %v", where, err)
-		}
+		require.NoErrorf(t, err, "%s", where)
 		if s.Head().Seq < want.Seq {
 			t.Fatalf("%s: %s stands at %v, acknowledged was %v", where, name, s.Head(), want)
 		}
-		r, err := l.Verify(ctx, name, eventlog.VerifyOptions{Expect: want})
+		r, err := l.Verify(ctx, name, verify.Options{Expect: want})
 		if err != nil || r.Fault != nil {
 			t.Fatalf("%s: verify %s: %+v, %v", where, name, r, err)
 		}
 		next := eventlog.Seq(1)
 		for e, err := range s.Entries(ctx, 1) {
-			if err != nil {
-				t.Fatalf("%s: %s: %v", where, name, err)
-			}
+			require.NoErrorf(t, err, "%s: %s", where, name)
 			if e.Seq != next {
 				t.Fatalf("%s: %s: entry %d where %d belongs", where, name, e.Seq, next)
 			}
@@ -157,7 +153,7 @@ func scenario(t *testing.T, disk *faults, mem vfs.FS, where string, rounds, larg
 			}
 			return
 		}
-		_ = work(t, l, acks, rounds, large) // the disk fails; what was acknowledged is what counts
+		_ = work(t, l, acks, rounds, large) // the disk fails; only the acknowledgements count
 		if l.Err() != nil {
 			holds(t, l, acks, where+": while read-only")
 		}
@@ -175,23 +171,19 @@ func scenario(t *testing.T, disk *faults, mem vfs.FS, where string, rounds, larg
 			return
 		}
 		holds(t, l, acks, where+": on the repaired disk")
-		if err := work(t, l, acks, 3, 0); err != nil {
-			t.Errorf("%s: append on the repaired disk: %v", where, err)
-		}
+		assert.NoErrorf(t, work(t, l, acks, 3, 0), "%s: append on the repaired disk", where)
 		holds(t, l, acks, where+": gone on")
-		if err := l.Close(); err != nil {
-			t.Errorf("%s: close on the repaired disk: %v", where, err)
-		}
+		assert.NoErrorf(t, l.Close(), "%s: close on the repaired disk", where)
 	})
 	if t.Failed() {
 		t.FailNow()
 	}
 }
 
-// Each write operation of a workload fails, in its turn: alone, so that the
-// operations after it succeed again, or with all that come after it.
+// Each write operation of a workload fails in turn: alone, so that later operations
+// succeed, or with all later ones.
 func TestEveryWriteFails(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	const rounds, large = 9, 90 << 10
 	disk := newFaults(vfs.NewMem())
 	scenario(t, disk, disk, "no fault", rounds, large)
@@ -228,20 +220,14 @@ func failAt(at int64, sticky bool) func(int64, errorfs.Op) error {
 // A store that was left with an unflushed write-ahead log is opened again
 // while its disk fails.
 func TestEveryWriteFailsInOpen(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	base := vfs.NewCrashableMem()
 	acks := acknowledged{}
 	l, err := eventlog.Open("store", eventlog.Config{FS: base})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := work(t, l, acks, 12, 50<<10); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, work(t, l, acks, 12, 50<<10))
 	left := base.CrashClone(vfs.CrashCloneCfg{}) // all of it is synced
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	for at := int64(1); ; at++ {
 		for _, sticky := range []bool{false, true} {
 			mem := left.CrashClone(vfs.CrashCloneCfg{})
@@ -253,9 +239,7 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 				l, err := eventlog.Open("store", eventlog.Config{FS: disk})
 				reached = disk.count.Load() >= at
 				if err != nil {
-					if !errors.Is(err, errDisk) {
-						t.Errorf("%s: open: %v does not tell the cause", where, err)
-					}
+					assert.ErrorIsf(t, err, errDisk, "%s: open: %v does not tell the cause", where, err)
 					return
 				}
 				holds(t, l, acks, where)
@@ -264,13 +248,9 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 				}
 			})
 			l, err := eventlog.Open("store", eventlog.Config{FS: mem})
-			if err != nil {
-				t.Fatalf("%s: open on the repaired disk: %v", where, err)
-			}
+			require.NoErrorf(t, err, "%s: open on the repaired disk", where)
 			holds(t, l, acks, where+": repaired")
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, l.Close())
 			if !reached {
 				return
 			}
@@ -278,9 +258,9 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 	}
 }
 
-// The disk is full after so many writes, for each kind of file.
+// The disk is full after a number of writes, for each kind of file.
 func TestDiskFull(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, suffix := range []string{"", ".log", ".sst", "MANIFEST"} {
 		for at := int64(1); at < 60; at += 7 {
 			mem := vfs.NewMem()
@@ -302,18 +282,15 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// Writers are under way in several sessions when the disk fails. Each gets
-// an answer, tickets that are waited for late get it as well, and readers who
-// follow are told.
+// The disk fails while writers of several sessions are running. Each writer gets an
+// error, also from a late wait for a ticket, and so does each following reader.
 func TestDiskFailsUnderConcurrentWriters(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for round := range int64(12) {
 		mem := vfs.NewMem()
 		disk := newFaults(mem)
 		l, err := eventlog.Open("store", eventlog.Config{FS: disk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		limit := disk.count.Load() + 5 + 9*round
 		disk.set(func(n int64, _ errorfs.Op) error {
 			if n >= limit {
@@ -368,18 +345,14 @@ func TestDiskFailsUnderConcurrentWriters(t *testing.T) {
 			}
 			wg.Wait()
 			holds(t, l, acks, "read-only")
-			if err := l.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			assert.NoError(t, l.Close(), "close")
 			l, err := eventlog.Open("store", eventlog.Config{FS: mem})
 			if err != nil {
 				t.Errorf("reopen: %v", err)
 				return
 			}
 			holds(t, l, acks, "repaired")
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, l.Close())
 		})
 		if t.Failed() {
 			return
@@ -387,23 +360,21 @@ func TestDiskFailsUnderConcurrentWriters(t *testing.T) {
 	}
 }
 
-// Tickets that were staged before the failure and are waited for long after
-// it are answered, too; nothing of theirs is shown to readers.
+// Tickets that were staged before the failure and are waited for long after it return
+// the error too; readers see none of their entries.
 func TestStagedTicketsWhenTheDiskFails(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	disk := newFaults(vfs.NewMem())
 	l, err := eventlog.Open("store", eventlog.Config{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := session(t, l, "a")
 	disk.set(func(int64, errorfs.Op) error { return errDisk })
 	var tickets []*eventlog.Ticket
 	within(t, "stage and wait", func() {
 		for range 200 {
-			// Big enough to fill blocks and memtables of the store, so that it
-			// meets the failure while it takes what comes later.
-			ticket, err := s.Stage(eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindSignal, Data: text(strings.Repeat("z", 300<<10))}}})
+			// Large enough to fill blocks and memtables of the store, so that the store
+			// meets the failure while it accepts later writes.
+			ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindSignal, Data: text(strings.Repeat("z", 300<<10))}}})
 			if err != nil {
 				if !errors.Is(err, eventlog.ErrReadOnly) || !errors.Is(err, errDisk) {
 					t.Errorf("stage: %v", err)
@@ -413,15 +384,13 @@ func TestStagedTicketsWhenTheDiskFails(t *testing.T) {
 			tickets = append(tickets, ticket)
 		}
 		for i, ticket := range tickets {
-			if _, err := ticket.Wait(); !errors.Is(err, eventlog.ErrReadOnly) || !errors.Is(err, errDisk) {
+			if _, err := ticket.Wait(t.Context()); !errors.Is(err, eventlog.ErrReadOnly) || !errors.Is(err, errDisk) {
 				t.Errorf("ticket %d: %v", i, err)
 			}
 		}
 		if s.Exists() {
 			t.Errorf("readers see %v", s.Head())
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, l.Close())
 	})
 }

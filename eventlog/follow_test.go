@@ -9,14 +9,17 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
-// Random histories against a slice: appends, repeats, conflicts, reads from
-// anywhere, restarts.
+// Random histories are compared with a slice: appends, repeats, conflicts, reads from
+// any Seq, restarts.
 func TestLogIsAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -34,9 +37,7 @@ func TestLogIsAList(t *testing.T) {
 			if err == nil {
 				s, err = l.Session("a")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 		}
 		reopen()
 		var model []string // the text of each entry
@@ -53,9 +54,7 @@ func TestLogIsAList(t *testing.T) {
 					b.Drafts = append(b.Drafts, eventlog.Draft{Kind: eventlog.KindEffect, At: s.At(), Data: text(x)})
 				}
 				got, err := s.Append(ctx, b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if want, seen := outcomes[b.Key]; seen && b.Key != "" {
 					if got != want {
 						t.Fatalf("key %q: %v, want %v", b.Key, got, want)
@@ -77,9 +76,7 @@ func TestLogIsAList(t *testing.T) {
 				from := rapid.IntRange(0, len(model)+1).Draw(t, "from")
 				var got []string
 				for e, err := range s.Entries(ctx, eventlog.Seq(from)) {
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					got = append(got, textOf(e))
 				}
 				if want := model[min(max(from, 1)-1, len(model)):]; !slices.Equal(got, want) {
@@ -93,28 +90,22 @@ func TestLogIsAList(t *testing.T) {
 				}
 			},
 		})
-		if r, err := l.Verify(ctx, "a", eventlog.VerifyOptions{Expect: head}); len(model) > 0 && (err != nil || r.Fault != nil) {
+		if r, err := l.Verify(ctx, "a", verify.Options{Expect: head}); len(model) > 0 && (err != nil || r.Fault != nil) {
 			t.Fatalf("verify: %+v, %v", r, err)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 	})
 }
 
-// Those who follow see each entry once, in order and only when it is durable,
-// whatever writers do and wherever they begin.
+// Followers see each entry once, in order and only when it is durable, for any
+// concurrent writers and any starting Seq.
 func TestFollow(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	rapid.Check(t, func(t *rapid.T) {
 		l, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := l.Session("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		work := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(1, 5), 1, 12), 1, 4).Draw(t, "batch sizes of each writer")
 		froms := rapid.SliceOfN(rapid.IntRange(0, 40), 1, 3).Draw(t, "where followers begin")
 		total := eventlog.Seq(0)
@@ -162,9 +153,7 @@ func TestFollow(t *testing.T) {
 		}
 		var want []eventlog.Hash
 		for e, err := range s.Entries(context.Background(), 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			want = append(want, e.Hash)
 		}
 		for i, from := range froms {
@@ -172,20 +161,15 @@ func TestFollow(t *testing.T) {
 				t.Errorf("follower from %d saw %d entries, want %d", from, len(seen[i]), len(rest))
 			}
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 	})
 }
 
-// Following ends with the context's error, with ErrClosed, or when the
-// consumer has enough.
+// Following ends with the context's error, with ErrClosed, or when the consumer stops.
 func TestFollowEnds(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	l, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := session(t, l, "a")
 	must(t, s, eventlog.Batch{Drafts: drafts(1, 600)})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -203,9 +187,7 @@ func TestFollowEnds(t *testing.T) {
 		}
 	}
 	for e, err := range s.Follow(context.Background(), 599) {
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		if e.Seq == 600 {
 			break
 		}
@@ -228,26 +210,21 @@ func TestFollowEnds(t *testing.T) {
 	for range 4 {
 		<-started
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, l.Close())
 	wg.Wait()
 }
 
-// Close waits for tickets that are under way, and appends that come too late
-// are told.
+// Close waits for pending tickets, and later appends return ErrClosed.
 func TestCloseUnderConcurrentWriters(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	mem := vfs.NewMem()
 	for round := range 10 {
 		l, err := eventlog.Open("store", eventlog.Config{FS: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		acks := acknowledged{}
-		enough := make(chan struct{}, 1<<10) // never full: fewer appends than that are waited for
+		enough := make(chan struct{}, 1<<10) // never full: the test waits for fewer appends
 		for w := range 6 {
 			wg.Go(func() {
 				name := fmt.Sprintf("s%d", w%3)
@@ -278,17 +255,11 @@ func TestCloseUnderConcurrentWriters(t *testing.T) {
 		for range 20 + round*10 {
 			<-enough
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, l.Close())
 		wg.Wait()
 		l, err = eventlog.Open("store", eventlog.Config{FS: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		holds(t, l, acks, fmt.Sprintf("round %d", round))
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 	}
 }

@@ -1,95 +1,89 @@
 package eventlog_test
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
-// sealedBatch returns the bytes of a batch of three entries with a key, as
-// they stand in a store.
+// sealedBatch returns the stored bytes of a batch of three entries with a key.
 func sealedBatch(t testing.TB) []byte {
 	t.Helper()
 	l, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := l.Session("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := s.Append(context.Background(), eventlog.Batch{Drafts: drafts(1, 3), Key: "key"}); err != nil {
 		t.Fatal(err)
 	}
 	var sealed []byte
-	if err := errors.Join(l.Get(eventlog.BatchKey(1, 1), &sealed), l.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(l.Get(keyspace.BatchKey(nil, 1, 1), &sealed), l.Close()))
 	return sealed
 }
 
-// Whatever the bytes are, reading a sealed batch does not panic, takes no
-// memory to speak of, and gives only what lies inside the bytes.
-func FuzzOpenBatch(f *testing.F) {
-	whole := sealedBatch(f)
-	f.Add(whole)
-	f.Add(whole[:len(whole)/2])
-	f.Add([]byte{})
-	f.Add([]byte{1})
-	f.Add([]byte{2, 1, 1})
-	f.Add(binary.AppendUvarint(binary.AppendUvarint([]byte{1}, 1<<64-1), 1<<16))
-	f.Add(append(eventlog.SealHeader(1, 1<<16), binary.AppendUvarint(nil, 1<<63)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		next, bytes := eventlog.Seq(0), 0
-		rest, err := eventlog.WalkBatch(b, func(e eventlog.Entry, stored []byte) {
-			if next != 0 && e.Seq != next || !e.Kind.Valid() || e.At < 0 || len(e.Key) > eventlog.MaxKey || len(e.Data) == 0 {
-				t.Errorf("entry %+v where %d belongs", e, next)
-			}
-			if len(e.Data) > len(e.Body) || len(e.Body) > len(stored) {
-				t.Errorf("entry %d: %d bytes of data in %d of body in %d stored", e.Seq, len(e.Data), len(e.Body), len(stored))
-			}
-			next = e.Seq + 1
-			bytes += len(stored) + eventlog.HashSize
-		})
-		runtime.ReadMemStats(&after)
-		if bytes+len(rest) > len(b) {
-			t.Errorf("%d bytes of links and %d behind them in %d bytes", bytes, len(rest), len(b))
-		}
-		if err != nil && !errors.Is(err, eventlog.ErrCorrupt) && !errors.Is(err, eventlog.ErrVersion) {
-			t.Errorf("error of no class: %v", err)
-		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(4*len(b))+64<<10 {
-			t.Errorf("%d bytes of input took %d bytes of memory", len(b), used)
-		}
-	})
-}
-
-// Every truncation of a sealed batch is corrupt, for the decoder and for
-// verification.
+// Every truncation of a sealed batch is corrupt for verification and for opening
+// the session.
 func TestTruncatedBatch(t *testing.T) {
 	whole := sealedBatch(t)
 	l := open(t, vfs.NewMem(), eventlog.Config{})
 	must(t, session(t, l, "a"), eventlog.Batch{Drafts: drafts(1, 3), Key: "key"})
 	for n := range whole {
-		if _, err := eventlog.WalkBatch(whole[:n], func(eventlog.Entry, []byte) {}); !errors.Is(err, eventlog.ErrCorrupt) {
-			t.Errorf("%d of %d bytes: err = %v, want ErrCorrupt", n, len(whole), err)
-		}
-		if err := l.Put(eventlog.BatchKey(1, 1), whole[:n]); err != nil {
-			t.Fatal(err)
-		}
-		if r := verify(t, l, "a", eventlog.Head{}); r.Fault == nil {
+		require.NoError(t, l.Put(keyspace.BatchKey(nil, 1, 1), whole[:n]))
+		if r := verified(t, l, "a", eventlog.Head{}); r.Fault == nil {
 			t.Errorf("%d of %d bytes: verified", n, len(whole))
 		}
 		if _, err := l.Session("a"); !errors.Is(err, eventlog.ErrCorrupt) {
 			t.Errorf("%d of %d bytes: the session opens: %v", n, len(whole), err)
 		}
 	}
+}
+
+// For any bytes in the record of any idempotency key, verifying reports a fault or
+// finds the record right, appending returns the true outcome or an error, and a rebuild
+// restores the record.
+func FuzzKeyRecord(f *testing.F) {
+	l, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
+	require.NoError(f, err)
+	f.Cleanup(func() { _ = l.Close() })
+	s, err := l.Session("a")
+	require.NoError(f, err)
+	head, err := s.Append(context.Background(), eventlog.Batch{Drafts: drafts(1, 3), Key: "key"})
+	require.NoError(f, err)
+	right := outcome(1, head)
+	f.Add("key", right)
+	f.Add("key", right[:40])
+	f.Add("", right)
+	f.Add("other", []byte{})
+	f.Fuzz(func(t *testing.T, key string, record []byte) {
+		at := keyspace.OutcomeKey(1, key)
+		if len(key) > 1000 || l.Put(at, record) != nil {
+			return
+		}
+		r, err := l.Verify(context.Background(), "a", verify.Options{})
+		if whole := key == "key" && bytes.Equal(record, right); err != nil || r.Whole() != whole {
+			t.Errorf("key %q, record %x: %+v, %v", key, record, r, err)
+		}
+		s, err := l.Session("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := s.Append(context.Background(), eventlog.Batch{Drafts: drafts(9, 1), Key: "key"})
+		if err == nil && h != head || err != nil && !errors.Is(err, eventlog.ErrCorrupt) {
+			t.Errorf("key %q, record %x: a repeat gives %v, %v", key, record, h, err)
+		}
+		if _, err := l.RebuildKeys(context.Background(), "a", verify.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := l.Verify(context.Background(), "a", verify.Options{}); err != nil || !r.Whole() {
+			t.Errorf("key %q, record %x: rebuilt: %+v, %v", key, record, r, err)
+		}
+	})
 }

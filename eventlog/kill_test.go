@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
@@ -59,13 +61,11 @@ func writeForEver(dir string) error {
 	return <-errs
 }
 
-// A process that writes is killed again and again, on the real disk. Each
-// time everything it had acknowledged is there, and the chains are whole.
+// A writing process is killed repeatedly, on the real disk. Each time, everything that
+// it had acknowledged is in the store, and the chains are intact.
 func TestKill(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "store")
 	rng := rand.New(rand.NewPCG(3, 9))
 	acks := acknowledged{}
@@ -74,19 +74,13 @@ func TestKill(t *testing.T) {
 		cmd.Env = append(os.Environ(), killEnv+"="+dir)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// What the pipe still holds after the kill was acknowledged as well.
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		// Lines still in the pipe after the kill were acknowledged too.
 		limit, lines := 1+rng.IntN(150), 0
 		for in := bufio.NewScanner(out); in.Scan(); {
 			if lines++; lines == limit {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, cmd.Process.Kill())
 			}
 			name, at, _ := strings.Cut(in.Text(), " ")
 			head, err := eventlog.ParseHead(at)
@@ -101,13 +95,9 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: the writer ended by itself after %d lines: %v", round, lines, err)
 		}
 		l, err := eventlog.Open(dir, eventlog.Config{})
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
+		require.NoErrorf(t, err, "round %d", round)
 		holds(t, l, acks, fmt.Sprintf("round %d", round))
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, l.Close())
 	}
 	t.Logf("acknowledged at the end: %v", acks)
 }

@@ -1,154 +1,160 @@
-// Package eventlog keeps append-only, hash-chained sequences of entries, one
-// a session, in one Pebble store.
+// Package eventlog keeps append-only, hash-chained sequences of entries, one for
+// each session, in one Pebble store.
 //
-// A [Log] is one store in one directory. It holds many sessions; each
-// [Session] is one chain of numbered entries. An [Entry] says of which [Kind]
-// it is, at which session time it happened, and carries one msgpack value
-// that this package does not interpret. Entries are appended as a [Batch] of
-// one or more, which is all there or not there at all.
+// A [Log] is one store in one directory. It holds many sessions; each [Session] is
+// one chain of numbered entries. An [Entry] has a [Kind] and a session time, and
+// carries one msgpack value that this package does not interpret. Entries are
+// appended as a [Batch] of one or more, as a whole or not at all.
 //
-// # The sealed batch
+// Package [github.com/sajou-dev/sajou-go/eventlog/chain] is the format of entries
+// and sealed batches, byte for byte, and package verify finds what is wrong with a
+// store. The layout of the keys inside Pebble, and the files of a store, are
+// internal packages with their formats in their comments.
 //
-// What is appended is sealed first: turned into bytes that do not depend on
-// the store beneath, so that any other carrier can transport them unchanged.
-// A sealed batch is
+// # Carriers
 //
-//	| version (1B, =1) | first Seq (uvarint) | count (uvarint) | count × link |
+// A batch is sealed before it is appended: turned into bytes that do not depend on
+// the store. The writer of a session needs these things of this package, and another
+// carrier of sealed batches would have to offer them:
 //
-// and a link, the stored form of entry n, is
+//   - claim the session, so that nothing is appended past the writer: [Session.Claim];
+//   - decide alone, in a round: [Appender.Write], [Appender.StageIn]; there, seal a
+//     batch and give it its place, under an expected Head if the caller likes
+//     ([Round.Stage], [Batch.Expect]), look up an idempotency key ([Round.Repeat]), and
+//     work on while the disk does ([Round.Then]);
+//   - wait: [Ticket.Wait], [SessionReader.WaitDurable];
+//   - read, and follow: [SessionReader.Entries], [SessionReader.Follow].
 //
-//	| length (uvarint) | body (length bytes) | hash (32B) |
+// # The directory
 //
-// with uvarint as in encoding/binary: seven bits a byte, low ones first. The
-// chain is
+// Beside Pebble's files a store has three of its own. SAJOU names the format, its
+// version and the store; it is written last when a store is created, and read
+// before Pebble opens anything. FILES lists the files that must be present, with
+// lengths and checksums, and is written between Pebble and the disk. [HeadsFile]
+// notes how far each session is durable: Open compares it with the entries that
+// Pebble recovers, and reads the write-ahead log to its last byte, before anything
+// is changed. Every table has the store's id as a property.
 //
-//	hash(0) = SHA-256("sajou.session/1\n" ‖ session name)
-//	hash(n) = SHA-256(hash(n-1) ‖ length ‖ body)
+// [Open] creates a store only in a directory that is absent or empty. A directory
+// counts as empty if it holds nothing but an empty file LOCK and files that
+// operating systems leave (lost+found, .DS_Store, desktop.ini, Thumbs.db). Any
+// other directory without a whole store is refused and stays as it is; a
+// [DirectoryError] says what was found. [Repair] saves the readable entries to a
+// copy. A store from before SAJOU is recognised by its format version, which is
+// read through Pebble without changing anything, and gets the files when it is
+// opened for writing.
 //
-// so what is hashed is what is stored, and a verifier decodes nothing. (The
-// length stands between the hash before and the body, which makes the hashed
-// bytes one run of memory inside a batch.) Two sessions of different names
-// have different genesis hashes: no entry of one verifies in the other.
-//
-// The body is one msgpack value, an array of four:
-//
-//	[kind (int), at (int, ns since the session began), key (str) or nil, data]
-//
-// Kinds are 1 signal, 2 effect, 3 beat, 4 define, 5 session. Key is the
-// idempotency key of the batch and stands on its first entry only. Data
-// is the rest of the body: one msgpack value whose shape its kind decides.
-// The arrays of the known shapes are told in package signal and in the root
-// package.
-//
-// # The store
-//
-// Pebble holds four kinds of key, told apart by their first byte. Numbers
-// are big-endian, so that keys sort as numbers do:
-//
-//	'f'                                      format version (1B, =1)
-//	's' | session name                       session number (4B)
-//	'e' | session number (4B) | Seq (8B)     sealed batch whose first entry has that Seq
-//	'k' | session number (4B) | key          outcome: first Seq, last Seq (8B each), hash (32B)
-//
-// The session number is local to the store and is not part of any hash.
-// Everything but the sealed batches and the names could be rebuilt from them.
+// Before a store is opened for writing it is opened for reading and compared with
+// FILES, because Pebble deletes files that it does not know. Opening for reading
+// changes no byte, makes no file and needs no permission to write: where LOCK is
+// missing it takes no lock, and on a read-only medium it takes a shared one.
 //
 // # Invariants
 //
 //   - Sequence numbers start at 1 and have no gaps; session times never decrease.
 //   - [Session.Append] returns only after the batch has reached stable storage.
-//     Writers that come together share one write and its sync.
+//     Writers that arrive together share one write and its sync.
 //   - No reader sees an entry before it is durable.
 //   - Opening a log changes nothing in it and truncates nothing; a broken
 //     chain is an error.
+//   - If one file of a store is removed, emptied, cut or replaced, Open notices it,
+//     or the store is whole without it. The limits are listed below.
 //   - After a failed write the log is read-only until it is opened again:
-//     every later append answers [ErrReadOnly] with the cause. The process
-//     goes on, and nothing more is written to the disk: what is there is what
-//     a crash at that moment could have left.
-//   - An idempotency key is remembered for ever, with the outcome of its
-//     first use.
+//     every later append returns [ErrReadOnly] with the cause. The process goes
+//     on, and nothing more is written to the disk, which stays as a crash at that
+//     moment could have left it.
+//   - The store keeps a record of the outcome of an idempotency key's first use. The
+//     record is valid only if an entry carries the key: one that names another
+//     batch, or an entry behind the newest, is [ErrCorrupt].
+//   - A new session gets a number under which the store holds nothing.
+//   - A wait ends with its context. The batch then becomes durable, or fails,
+//     without its caller. [Log.Close] has no context: it waits for the
+//     disk.
 //
 // # Limits
 //
 // The chain shows that an entry was altered, dropped, moved or taken from
-// another session. It does not stop someone who can rewrite a whole
-// session, nor does it show that the newest entries were cut off: compare a
-// [Head] kept elsewhere ([VerifyOptions]). Without one, bytes that rot in the
-// last block (32 KiB) of the write-ahead log of a process that was killed look
-// like a write that was cut off, and cost the entries behind them. A directory
-// is open once at a time; sessions and goroutines share the one [Log].
+// another session. It does not stop a writer who can replace a whole session
+// together with the noted heads, nor does it show that the whole store was replaced
+// by an earlier copy: compare a [Head] kept elsewhere ([verify.Options]).
+//
+// Open reports entries that the disk lost at the end of a session as a [LossError]:
+// every entry that a killed process acknowledged, wherever bytes of its write-ahead
+// log rot; and after a power cut every entry that was durable when the notes were
+// last synced ([Config.NoteEntries], [Config.NoteWithin]), or that later syncs of
+// the write-ahead log prove. Undetected remains rot in the end of the write-ahead
+// log that coincides with a power cut and lies within that lag. Close leaves no
+// entries in the write-ahead log.
+//
+// A store from before SAJOU has no notes until it is opened for writing. Where
+// Pebble alone has written to a store, FILES proves nothing until then, and only
+// the chains do. A directory is open once at a time; sessions and goroutines share
+// the one [Log].
+//
+// docs/glossary.md has the nouns of all packages.
 package eventlog
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sajou-dev/sajou-go/eventlog/chain"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 )
 
-// Errors that callers decide on. Details come wrapped around them.
+// Sentinel errors, one for each decision of a caller. Details are wrapped around
+// them.
 var (
-	// ErrClosed answers every call on a closed log.
+	// ErrClosed is the error of every call on a closed log.
 	ErrClosed = errors.New("eventlog: log is closed")
 
-	// ErrReadOnly answers appends to a log that was opened read-only, or
+	// ErrReadOnly is the error of appends to a log that was opened read-only or
 	// whose writing failed; the cause is wrapped beside it.
 	ErrReadOnly = errors.New("eventlog: log is read-only")
 
-	// ErrCorrupt marks bytes in the store that cannot be what was written.
-	ErrCorrupt = errors.New("eventlog: corrupt")
+	// ErrCorrupt marks bytes in the store that no writer of this format wrote.
+	ErrCorrupt = chain.ErrCorrupt
 
 	// ErrVersion marks a store or batch written by a newer format.
-	ErrVersion = errors.New("eventlog: unknown format version")
+	ErrVersion = chain.ErrVersion
 
-	// ErrConflict answers an append whose expected Head is not the Head; see
-	// [ConflictError] for where the session stands.
+	// ErrConflict is the error of an append whose expected Head is not the
+	// session's; [ConflictError] has both.
 	ErrConflict = errors.New("eventlog: expected head differs")
 
-	// ErrNoStore answers a read-only Open of a directory that holds no store.
-	ErrNoStore = errors.New("eventlog: no store")
+	// ErrNoStore is the error of a read-only Open of a directory without a store.
+	ErrNoStore = storefile.ErrNoStore
 
-	// ErrNoSession answers a question about a session that does not exist.
+	// ErrForeign is the error of Open for a directory that holds something other
+	// than a store; see [DirectoryError]. It matches [ErrNoStore].
+	ErrForeign = storefile.ErrForeign
+
+	// ErrNoSession is the error of a call about a session that does not exist.
 	ErrNoSession = errors.New("eventlog: no such session")
 
-	// ErrLocked answers Open while another process has the store open.
-	ErrLocked = errors.New("eventlog: store is in use by another process")
+	// ErrLocked is the error of Open while another process has the store open.
+	ErrLocked = storefile.ErrLocked
 
-	// ErrTooLarge answers an append that is over a bound of [Config].
+	// ErrTooLarge is the error of an append beyond a bound of [Config].
 	ErrTooLarge = errors.New("eventlog: too large")
 
-	// ErrInvalid answers an append or a session name that no log can hold.
-	ErrInvalid = errors.New("eventlog: invalid")
+	// ErrInvalid is the error of an append or a session name that no log can hold.
+	ErrInvalid = chain.ErrInvalid
 )
 
-// Bounds that are part of the format.
-const (
-	// MaxName bounds a session name, in bytes.
-	MaxName = 255
-
-	// MaxKey bounds an idempotency key, in bytes.
-	MaxKey = 255
-
-	// MaxBatchEntries bounds the number of entries of one batch.
-	MaxBatchEntries = 1 << 16
-)
-
-// formatVersion is the version of the store's layout, under keyFormat.
-const formatVersion = 1
-
-// Config tells how a log is opened. The zero value is a good default.
+// Config controls how a log is opened. The zero value is a good default.
 type Config struct {
 	// ReadOnly opens an existing store without changing a byte of it.
 	ReadOnly bool
@@ -161,9 +167,30 @@ type Config struct {
 	// raised to hold at least one entry of MaxEntry.
 	MaxBatch int
 
+	// RemoveUnused makes Close remove the store again if this Open created it
+	// and it holds no session.
+	RemoveUnused bool
+
 	// LockWait is how long Open waits for a store that another process has
 	// open. Zero means not at all.
 	LockWait time.Duration
+
+	// NoteEntries and NoteWithin bound how far the noted heads on stable storage
+	// lag behind the log, in entries and in time from the first one on; see
+	// [HeadsFile]. A round of appends that goes over NoteEntries counts as a
+	// whole. The lag matters when power is cut: a killed process leaves none.
+	// Zero means [DefaultNoteEntries] and [DefaultNoteWithin].
+	NoteEntries int
+	NoteWithin  time.Duration
+
+	// AcceptLoss opens a store that lost entries for writing, instead of returning
+	// a [LossError]. The bytes behind a break of the write-ahead log are deleted,
+	// and the remaining heads become the noted ones.
+	AcceptLoss bool
+
+	// AfterFunc waits for NoteWithin: it calls f once, d from now, on a goroutine
+	// of its own; stop cancels the call. Nil means [time.AfterFunc].
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
 	// FS is the file system. Nil means the operating system's.
 	FS vfs.FS
@@ -183,7 +210,15 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxBatch == 0 {
 		c.MaxBatch = 16 << 20
 	}
-	c.MaxBatch = max(c.MaxBatch, c.MaxEntry+maxBatchOverhead)
+	c.MaxBatch = max(c.MaxBatch, c.MaxEntry+chain.MaxBatchOverhead)
+	if c.NoteEntries < 0 || c.NoteWithin < 0 {
+		return c, fmt.Errorf("%w: the bounds of the noted heads must not be negative", ErrInvalid)
+	}
+	c.NoteEntries = cmp.Or(c.NoteEntries, DefaultNoteEntries)
+	c.NoteWithin = cmp.Or(c.NoteWithin, DefaultNoteWithin)
+	if c.AfterFunc == nil {
+		c.AfterFunc = func(d time.Duration, f func()) (stop func() bool) { return time.AfterFunc(d, f).Stop }
+	}
 	if c.FS == nil {
 		c.FS = vfs.Default
 	}
@@ -195,9 +230,17 @@ func (c Config) withDefaults() (Config, error) {
 
 // Log is an open store. Its methods may be called from many goroutines.
 type Log struct {
-	cfg  Config     // immutable after Open
-	db   *pebble.DB // immutable after Open
-	disk *freezeFS  // immutable after Open
+	cfg  Config              // immutable after Open
+	db   *pebble.DB          // immutable after Open
+	disk *storefile.FreezeFS // immutable after Open
+	dir  string              // canonical; immutable after Open
+	id   storefile.StoreID   // "" for a store from before SAJOU; immutable after Open
+	lock *pebble.Lock        // of the directory; immutable after Open
+	made *creation           // nil unless Open created the store; immutable after Open
+
+	notes  *notes     // immutable after Open
+	loss   *LossError // immutable after Open
+	doubts []string   // immutable after Open
 
 	// failure is the first failed write; set once, never cleared.
 	failure  atomic.Pointer[failure]
@@ -208,66 +251,50 @@ type Log struct {
 	// none may enter after a failure; its own queue is serial anyway.
 	applyMu sync.Mutex
 
-	// fatal says that Pebble took a failure for the end of the process, and
-	// may have left behind what never finishes.
+	// fatal says that Pebble took a failure for the end of the process: a wait
+	// for its goroutines may never end.
 	fatal atomic.Bool
 
 	mu       sync.Mutex
 	sessions map[string]*Session // guarded by mu
-	next     uint32              // next session number; guarded by applyMu
+	next     uint32              // next session number, 0 for none; guarded by applyMu
+	shared   map[uint32]bool     // numbers of more than one session record; immutable after Open
 	wrote    bool                // guarded by applyMu
+	flushed  bool                // all entries are in tables; set by Close before it closes the store
 	closed   atomic.Bool
 	readers  sync.WaitGroup // open iterators and staged batches
 	lifeMu   sync.RWMutex   // held for reading while readers grows, for writing by Close
-	done     chan struct{}  // closed by Close; wakes those who follow
+	done     chan struct{}  // closed by Close; wakes followers
 }
 
 type failure struct{ cause error }
 
-// Open opens the store in dir, and creates it unless cfg.ReadOnly is set.
-// Errors: [ErrNoStore], [ErrLocked], [ErrVersion], [ErrCorrupt].
+func newLog(cfg Config) *Log {
+	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
+	l.disk = storefile.NewFreezeFS(cfg.FS, l.fail)
+	l.notes = newNotes(l)
+	return l
+}
+
+// Open opens the store in dir. Unless cfg.ReadOnly is set, it creates one where
+// dir is absent or empty. A directory that holds anything other than a whole store
+// is refused and stays as it is. Errors: [ErrNoStore], [ErrForeign], [ErrLocked],
+// [ErrVersion], [ErrCorrupt], [ErrLost]; a [DirectoryError] says what was found.
+// Read-only, a store that lost entries opens with the entries that are left; see
+// [Log.Loss].
 func Open(dir string, cfg Config) (*Log, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if cfg.ReadOnly {
-		// Pebble makes a lock file even when it only reads; look first, so
-		// that a wrong path stays as it was.
-		if names, err := cfg.FS.List(dir); err != nil || !holdsStore(names) {
-			return nil, fmt.Errorf("%w in %s", ErrNoStore, dir)
-		}
-	} else if err := makeDirectory(cfg.FS, dir); err != nil {
-		return nil, fmt.Errorf("eventlog: create %s: %w", dir, err)
-	}
 	if cfg.FS == vfs.Default {
-		if dir, err = canonical(dir); err != nil {
+		if dir, err = storefile.Canonical(dir); err != nil {
 			return nil, err
 		}
 	}
-	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
-	l.disk = newFreezeFS(cfg.FS, l.fail)
-	lock, err := lockDirectory(dir, cfg)
-	if err != nil {
+	l := newLog(cfg)
+	if err := l.open(dir); err != nil {
 		return nil, err
-	}
-	opts := l.pebbleOptions()
-	opts.Lock = lock
-	l.db, err = pebble.Open(dir, opts)
-	// Open took its own reference; the lock falls with the last one.
-	lockErr := lock.Close()
-	if err != nil {
-		return nil, openError(dir, errors.Join(err, l.firstFailure()))
-	}
-	err = lockErr
-	if failed := l.firstFailure(); failed != nil {
-		err = openError(dir, failed)
-	}
-	if err == nil {
-		err = errors.Join(l.checkFormat(), l.countSessions())
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.db.Close())
 	}
 	return l, nil
 }
@@ -280,17 +307,10 @@ func (l *Log) firstFailure() error {
 	return nil
 }
 
-func openError(dir string, err error) error {
-	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: store %s: %s", ErrCorrupt, dir, firstLine(err))
-	}
-	return fmt.Errorf("eventlog: open %s: %w", dir, err)
-}
-
-func (l *Log) pebbleOptions() *pebble.Options {
+func (l *Log) pebbleOptions(disk vfs.FS, readOnly bool) *pebble.Options {
 	opts := &pebble.Options{
-		FS:                 l.disk,
-		ReadOnly:           l.cfg.ReadOnly,
+		FS:                 storefile.BlockFS{FS: disk},
+		ReadOnly:           readOnly,
 		FormatMajorVersion: pebble.FormatWALSyncChunks,
 		MemTableSize:       16 << 20,
 		// A full set of memtables must never stall a writer for good: when
@@ -301,157 +321,99 @@ func (l *Log) pebbleOptions() *pebble.Options {
 		Logger:                      &storeLogger{log: l},
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { l.backgroundError(err) },
-			// Whoever reads the broken bytes gets the error, too.
+			// A reader of the broken bytes gets the error as well.
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				l.cfg.Logger.Error("store is corrupt", slog.String("path", info.Path), slog.Any("err", info.Details))
 			},
 		},
 	}
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
-	opts.Experimental.CompactionScheduler = newCompactions(l.disk)
+	opts.Experimental.CompactionScheduler = storefile.NewCompactions(l.disk)
+	if l.id != "" {
+		opts.BlockPropertyCollectors = []func() pebble.BlockPropertyCollector{func() pebble.BlockPropertyCollector { return storefile.TableMark(l.id) }}
+	}
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	return opts
 }
 
-// checkFormat reads the format version before anything else is judged, and
-// writes it into a store that is new.
-func (l *Log) checkFormat() error {
-	v, closer, err := l.db.Get(keyFormat)
-	switch {
-	case err == nil:
-		version := append([]byte(nil), v...)
-		if err := closer.Close(); err != nil {
-			return err
-		}
-		if len(version) != 1 {
-			return fmt.Errorf("%w: the format record has %d bytes, want 1", ErrCorrupt, len(version))
-		}
-		if version[0] != formatVersion {
-			return fmt.Errorf("%w: store has version %d, this program reads %d", ErrVersion, version[0], formatVersion)
-		}
-		return nil
-	case !errors.Is(err, pebble.ErrNotFound):
-		return fmt.Errorf("eventlog: read format: %w", err)
-	}
-	empty, err := l.empty()
+// countSessions finds the next free session number, which neither a session record
+// nor a batch nor the outcome of a key has: entries under the number of a lost
+// record must never be overwritten. It also records the numbers that several
+// session records share.
+func (l *Log) countSessions() error {
+	records, _, err := keyspace.Sessions(l.db)
 	if err != nil {
 		return err
 	}
-	if !empty {
-		return fmt.Errorf("%w: the directory holds another program's Pebble store", ErrVersion)
+	for _, s := range records {
+		l.next = max(l.next, s.Number+1)
+	}
+	for i := 1; i < len(records); i++ {
+		if records[i].Number == records[i-1].Number {
+			if l.shared == nil {
+				l.shared = make(map[uint32]bool)
+			}
+			l.shared[records[i].Number] = true
+		}
 	}
 	if l.cfg.ReadOnly {
-		return nil
+		return nil // no session begins, so damage elsewhere is no reason to refuse
 	}
-	if err := l.db.Set(keyFormat, []byte{formatVersion}, pebble.Sync); err != nil {
-		return fmt.Errorf("eventlog: write format: %w", err)
-	}
-	// Pebble begins the first write-ahead log of a new store in its oldest
-	// format, which cannot tell rot in the middle from a torn end. The next
-	// one can.
-	if err := l.db.Flush(); err != nil {
-		return fmt.Errorf("eventlog: write format: %w", err)
-	}
-	if err := l.firstFailure(); err != nil {
-		return fmt.Errorf("eventlog: write format: %w", err)
-	}
-	return nil
-}
-
-func (l *Log) empty() (bool, error) {
-	it, err := l.db.NewIter(nil)
-	if err != nil {
-		return false, err
-	}
-	empty := !it.First()
-	return empty, errors.Join(it.Error(), it.Close())
-}
-
-// countSessions finds the next free session number.
-func (l *Log) countSessions() error {
-	infos, err := l.Sessions()
-	if err != nil {
-		return err
-	}
-	for _, s := range infos {
-		if s.number == 0 || s.number == math.MaxUint32 {
-			return fmt.Errorf("%w: session record %q has number %d", ErrCorrupt, s.Name, s.number)
+	for _, tag := range []byte{keyspace.TagBatch, keyspace.TagOutcome} {
+		last, err := keyspace.LastNumber(l.db, tag)
+		if err != nil {
+			return err
 		}
-		l.next = max(l.next, s.number+1)
+		if last == math.MaxUint32 {
+			l.next = 0 // there is no number behind it
+		} else if l.next > 0 {
+			l.next = max(l.next, last+1)
+		}
 	}
 	return nil
 }
 
-// reserveNumber takes the number of a session that is about to begin. Should
-// its first append fail, the number stays unused.
-func (l *Log) reserveNumber() uint32 {
+// reserveNumber takes the number of a session that is about to begin. If its first
+// append fails, the number stays unused.
+func (l *Log) reserveNumber() (uint32, error) {
 	l.applyMu.Lock()
 	defer l.applyMu.Unlock()
 	n := l.next
+	if n == 0 || n == math.MaxUint32 {
+		return 0, fmt.Errorf("%w: the store has keys of the last session number there is, so no session can begin; verify --all shows them", ErrCorrupt)
+	}
 	l.next++
-	return n
+	return n, nil
 }
 
 // SessionInfo names one session of a log.
 type SessionInfo struct {
 	Name string
-
-	// number is the session's place in order of creation.
-	number uint32
 }
 
-// Sessions lists the sessions of the log in the order they were begun.
+// Sessions lists the sessions of the log in the order they were begun. A
+// session record that cannot be read is left out; [Log.Survey] names it.
 func (l *Log) Sessions() ([]SessionInfo, error) {
 	release, err := l.acquire()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{tagSession}, UpperBound: []byte{tagSession + 1}})
+	records, _, err := keyspace.Sessions(l.db)
 	if err != nil {
-		return nil, fmt.Errorf("eventlog: list sessions: %w", err)
+		return nil, err
 	}
-	var infos []SessionInfo
-	var bad error
-	for it.First(); it.Valid() && bad == nil; it.Next() {
-		v := it.Value()
-		if len(v) != 4 {
-			bad = fmt.Errorf("%w: session record %q has %d bytes, want 4", ErrCorrupt, it.Key(), len(v))
-			break
-		}
-		infos = append(infos, SessionInfo{string(it.Key()[1:]), binary.BigEndian.Uint32(v)})
+	infos := make([]SessionInfo, len(records))
+	for i, r := range records {
+		infos[i] = SessionInfo{r.Name}
 	}
-	if err := errors.Join(bad, it.Error(), it.Close()); err != nil {
-		return nil, readError("list sessions", err)
-	}
-	sortByNumber(infos)
 	return infos, nil
 }
 
-// CheckName reports whether a session can have that name: 1 to [MaxName]
-// bytes of UTF-8 without control characters or line breaks.
-func CheckName(name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("%w: a session name must not be empty", ErrInvalid)
-	case len(name) > MaxName:
-		return fmt.Errorf("%w: session name has %d bytes, at most %d are allowed", ErrInvalid, len(name), MaxName)
-	case !utf8.ValidString(name):
-		return fmt.Errorf("%w: session name %q is not UTF-8", ErrInvalid, name)
-	}
-	for _, r := range name {
-		if !unicode.IsPrint(r) {
-			return fmt.Errorf("%w: session name %q holds the unprintable character %U", ErrInvalid, name, r)
-		}
-	}
-	return nil
-}
-
-// Session returns the session of that name. One that does not exist yet is
-// begun by its first append and leaves no trace before; [Session.Exists]
-// tells.
+// Session returns the session of that name. A session that does not exist yet begins
+// with its first append and leaves no trace before; see [SessionReader.Exists].
 func (l *Log) Session(name string) (*Session, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -474,24 +436,8 @@ func (l *Log) Session(name string) (*Session, error) {
 	return s, nil
 }
 
-// sessionNumber looks a name up; ok is false when no such session exists.
-func (l *Log) sessionNumber(name string) (number uint32, ok bool, err error) {
-	v, closer, err := l.db.Get(sessionKey(name))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, readError("look up session "+name, err)
-	}
-	if len(v) != 4 {
-		return 0, false, errors.Join(fmt.Errorf("%w: session record %q", ErrCorrupt, name), closer.Close())
-	}
-	number = binary.BigEndian.Uint32(v)
-	return number, true, closer.Close()
-}
-
-// Err returns nil while the log can be written to, and otherwise the error
-// that appends answer with.
+// Err returns nil while the log can be written to, and otherwise the error that
+// appends return.
 func (l *Log) Err() error {
 	if l.closed.Load() {
 		return ErrClosed
@@ -509,8 +455,8 @@ func (l *Log) writable() error {
 	return nil
 }
 
-// fail makes the log read-only. Only the first cause is kept: what fails
-// later follows from it.
+// fail makes the log read-only. Only the first cause is kept: later failures follow
+// from it.
 func (l *Log) fail(cause error) {
 	if l.failure.CompareAndSwap(nil, &failure{cause}) {
 		close(l.failedCh)
@@ -518,13 +464,13 @@ func (l *Log) fail(cause error) {
 	}
 }
 
-// Failed returns what is closed when a write fails, from when on the log is
+// Failed returns a channel that is closed when a write fails. From then on the log is
 // read-only; see [Log.Err].
 func (l *Log) Failed() <-chan struct{} { return l.failedCh }
 
-// backgroundError is called by the store's own goroutines for failed flushes
-// and compactions. The store tries again at once and for ever; the pause
-// keeps a broken table from taking a whole core as well.
+// backgroundError is called by Pebble's goroutines for failed flushes and
+// compactions. Pebble retries at once and forever; the pause keeps a broken table
+// from taking a whole core.
 func (l *Log) backgroundError(err error) {
 	l.fail(err)
 	<-time.After(backgroundPause)
@@ -532,7 +478,7 @@ func (l *Log) backgroundError(err error) {
 
 const backgroundPause = 50 * time.Millisecond
 
-// acquire notes a reader or writer that Close has to wait for.
+// acquire registers a reader or writer that Close waits for.
 func (l *Log) acquire() (release func(), err error) {
 	l.lifeMu.RLock()
 	defer l.lifeMu.RUnlock()
@@ -554,19 +500,21 @@ func (l *Log) Close() error {
 	}
 	close(l.done)
 	l.readers.Wait()
+	err := l.notes.close()
 	if l.failure.Load() != nil {
-		// What was lost has been told to those who lost it; what Pebble has
-		// to say about it now is of no use.
-		_ = l.db.Close()
+		// Every affected caller has had its error. Pebble's errors on closing add
+		// nothing.
+		_ = l.closeStore()
 		return nil
 	}
-	var err error
-	if l.wrote {
-		// Optional, but it spares every later read-only open the replay of
-		// the write-ahead log.
-		err = l.db.Flush()
+	if !l.cfg.ReadOnly {
+		// Rot in the write-ahead log can cost entries; in tables it is detected.
+		// Entries that a crash left in the log may not be in tables yet, so this
+		// does not depend on writes of this process.
+		err = errors.Join(err, l.notes.mark(l.db.Set), l.db.Flush())
+		l.flushed = err == nil
 	}
-	err = errors.Join(err, l.db.Close(), l.firstFailure())
+	err = errors.Join(err, l.closeStore(), l.firstFailure())
 	if err != nil {
 		return fmt.Errorf("eventlog: close: %w", err)
 	}
@@ -581,26 +529,14 @@ func (l *Log) DiskSize(_ context.Context, name string) (uint64, error) {
 		return 0, err
 	}
 	defer release()
-	number, ok, err := l.sessionNumber(name)
+	number, ok, err := keyspace.SessionNumber(l.db, name)
 	if err != nil || !ok {
 		return 0, err
 	}
-	n, err := l.db.EstimateDiskUsage(batchKey(nil, number, 0), batchKey(nil, number+1, 0))
+	all := keyspace.BatchesOf(number)
+	n, err := l.db.EstimateDiskUsage(all.LowerBound, all.UpperBound)
 	if err != nil {
-		return 0, readError("estimate size", err)
+		return 0, keyspace.ReadError("estimate size", err)
 	}
 	return n, nil
-}
-
-func readError(op string, err error) error {
-	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: %s: %s", ErrCorrupt, op, firstLine(err))
-	}
-	return fmt.Errorf("eventlog: %s: %w", op, err)
-}
-
-// firstLine drops what Pebble appends to errors for its own reports.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
 }

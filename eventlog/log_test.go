@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
 // drafts makes n signal entries, one a millisecond from the given Seq on.
@@ -30,13 +33,9 @@ func open(t *testing.T, fs vfs.FS, cfg eventlog.Config) *eventlog.Log {
 	t.Helper()
 	cfg.FS = fs
 	l, err := eventlog.Open("store", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, l.Close())
 	})
 	return l
 }
@@ -44,14 +43,12 @@ func open(t *testing.T, fs vfs.FS, cfg eventlog.Config) *eventlog.Log {
 func session(t *testing.T, l *eventlog.Log, name string) *eventlog.Session {
 	t.Helper()
 	s, err := l.Session(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
-// What is appended is read back, from any Seq, over batch borders, before and
-// after the log was closed.
+// Appended entries are read back from any Seq, across batch borders, before and after
+// the log is closed.
 func TestAppendThenRead(t *testing.T) {
 	ctx := context.Background()
 	fs := vfs.NewMem()
@@ -63,9 +60,7 @@ func TestAppendThenRead(t *testing.T) {
 	next := 1
 	for _, n := range []int{1, 3, 1, 1000, 2} {
 		head, err := s.Append(ctx, eventlog.Batch{Drafts: drafts(next, n)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		next += n
 		if head.Seq != eventlog.Seq(next-1) || head != s.Head() {
 			t.Fatalf("head = %v, session's = %v, want Seq %d", head, s.Head(), next-1)
@@ -76,9 +71,7 @@ func TestAppendThenRead(t *testing.T) {
 		for _, from := range []int{0, 1, 2, 4, 5, 500, next - 1, next} {
 			want := max(from, 1)
 			for e, err := range s.Entries(ctx, eventlog.Seq(from)) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if e.Seq != eventlog.Seq(want) || string(e.Data[1:]) != fmt.Sprintf("entry %d", want) && want < 100 {
 					t.Fatalf("from %d: got entry %d with %q, want %d", from, e.Seq, e.Data, want)
 				}
@@ -94,9 +87,7 @@ func TestAppendThenRead(t *testing.T) {
 	}
 	check(s)
 	head := s.Head()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, l.Close())
 	l = open(t, fs, eventlog.Config{ReadOnly: true})
 	s = session(t, l, "a")
 	if s.Head() != head {
@@ -106,7 +97,7 @@ func TestAppendThenRead(t *testing.T) {
 	if _, err := s.Append(ctx, eventlog.Batch{Drafts: drafts(next, 1)}); !errors.Is(err, eventlog.ErrReadOnly) {
 		t.Errorf("append to a read-only log: %v, want ErrReadOnly", err)
 	}
-	r, err := l.Verify(ctx, "a", eventlog.VerifyOptions{Expect: head})
+	r, err := l.Verify(ctx, "a", verify.Options{Expect: head})
 	if err != nil || r.Fault != nil || r.Head != head {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
@@ -115,7 +106,7 @@ func TestAppendThenRead(t *testing.T) {
 // text makes the data of an entry.
 func text(s string) []byte { return msgp.AppendString(nil, s) }
 
-// textOf reads what text made.
+// textOf decodes the data that text made.
 func textOf(e eventlog.Entry) string {
 	s, _, err := msgp.ReadStringBytes(e.Data)
 	if err != nil {

@@ -2,32 +2,105 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"github.com/cockroachdb/pebble/v2"
+	"github.com/sajou-dev/sajou-go/eventlog/chain"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
-// checkEvery is how many entries an iteration hands out between two looks at
+// SessionReader reads one session of a log: its durable entries, and those to come.
+// Its methods may be called from many goroutines.
+type SessionReader struct {
+	log     *Log   // immutable
+	name    string // immutable
+	genesis Hash   // immutable
+
+	// durable is the newest entry that readers may see, and the number under
+	// which they find it; replaced, never changed.
+	durable atomic.Pointer[durable]
+
+	// changed is closed when durable moves, and is nil while no reader waits.
+	waitMu  sync.Mutex
+	changed chan struct{} // guarded by waitMu
+}
+
+type durable struct {
+	number uint32
+	head   Head
+	at     time.Duration
+}
+
+// Name returns the session's name.
+func (s *SessionReader) Name() string { return s.name }
+
+// Genesis returns hash(0) of the session.
+func (s *SessionReader) Genesis() Hash { return s.genesis }
+
+// Exists reports whether the session has durable entries.
+func (s *SessionReader) Exists() bool { return s.Head().Seq > 0 }
+
+// Head returns the position of the newest durable entry.
+func (s *SessionReader) Head() Head { return s.durable.Load().head }
+
+// At returns the session time of the newest durable entry.
+func (s *SessionReader) At() time.Duration { return s.durable.Load().at }
+
+// publish shows durable entries to readers. The waiters of one session may call it in
+// any order.
+func (s *SessionReader) publish(next *durable) {
+	for {
+		old := s.durable.Load()
+		if old.head.Seq >= next.head.Seq {
+			return
+		}
+		if s.durable.CompareAndSwap(old, next) {
+			break
+		}
+	}
+	s.waitMu.Lock()
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+	s.waitMu.Unlock()
+}
+
+// watch returns the newest durable position and a channel that is closed when it
+// moves.
+func (s *SessionReader) watch() (*durable, <-chan struct{}) {
+	s.waitMu.Lock()
+	defer s.waitMu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	// Read after the channel is in place: a publish in between closes it.
+	return s.durable.Load(), s.changed
+}
+
+// checkEvery is the number of entries that an iteration yields between two looks at
 // its context.
 const checkEvery = 256
 
 // Entries iterates over the durable entries from Seq from (0 and 1 both mean
-// the first) to the Head of the moment when it starts. It ends with an
-// [EntryError] at the first entry that cannot be read; entries before it
-// have been handed out. The chain is not checked: that is [Log.Verify].
-func (s *Session) Entries(ctx context.Context, from Seq) iter.Seq2[Entry, error] {
+// the first) to the Head at the moment when it starts. It ends with an [EntryError]
+// at the first entry that cannot be read, after it has yielded those before. It does
+// not check the chain; see [Log.Verify].
+func (s *SessionReader) Entries(ctx context.Context, from Seq) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s.entries(ctx, max(from, 1), yield)
 	}
 }
 
-// Follow is [Session.Entries] that does not end at the Head: it waits for
-// what comes, without gap or repeat, until ctx ends or the log is closed
-// ([ErrClosed]). A log that has become read-only by a failed write ends it,
-// too, after the last durable entry.
-func (s *Session) Follow(ctx context.Context, from Seq) iter.Seq2[Entry, error] {
+// Follow is [SessionReader.Entries] that does not end at the Head: it waits for further
+// entries, without gap or repeat, until ctx ends or the log is closed ([ErrClosed]).
+// A failed write, which makes the log read-only, ends it after the last durable
+// entry.
+func (s *SessionReader) Follow(ctx context.Context, from Seq) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		next := max(from, 1)
 		for {
@@ -35,7 +108,7 @@ func (s *Session) Follow(ctx context.Context, from Seq) iter.Seq2[Entry, error] 
 			if next, ok = s.entries(ctx, next, yield); !ok {
 				return
 			}
-			if err := s.waitFor(ctx, next); err != nil {
+			if err := s.WaitDurable(ctx, next); err != nil {
 				yield(Entry{}, err)
 				return
 			}
@@ -43,8 +116,10 @@ func (s *Session) Follow(ctx context.Context, from Seq) iter.Seq2[Entry, error] 
 	}
 }
 
-// waitFor waits until the entry at seq is durable.
-func (s *Session) waitFor(ctx context.Context, seq Seq) error {
+// WaitDurable waits until the entry at seq is durable. The entry must have
+// been staged; the error is the context's, [ErrClosed], or the one that made
+// the log read-only.
+func (s *SessionReader) WaitDurable(ctx context.Context, seq Seq) error {
 	for {
 		d, changed := s.watch()
 		if d.head.Seq >= seq {
@@ -65,19 +140,19 @@ func (s *Session) waitFor(ctx context.Context, seq Seq) error {
 }
 
 // Entry returns one entry.
-func (s *Session) Entry(ctx context.Context, seq Seq) (Entry, error) {
+func (s *SessionReader) Entry(ctx context.Context, seq Seq) (Entry, error) {
 	if head := s.Head(); seq == 0 || seq > head.Seq {
 		return Entry{}, fmt.Errorf("%w: session %q has no entry %d, its last is %d", ErrInvalid, s.name, seq, head.Seq)
 	}
 	for e, err := range s.Entries(ctx, seq) {
 		return e, err
 	}
-	return Entry{}, &EntryError{seq, "read", ErrCorrupt}
+	return Entry{}, &EntryError{Seq: seq, Op: "read", Err: ErrCorrupt}
 }
 
-// entries hands out what is durable now, from next on. It returns the Seq
+// entries yields the entries that are durable now, from next on. It returns the Seq
 // after the last one, and false when the iteration is over.
-func (s *Session) entries(ctx context.Context, next Seq, yield func(Entry, error) bool) (Seq, bool) {
+func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry, error) bool) (Seq, bool) {
 	d := s.durable.Load()
 	if next > d.head.Seq {
 		return next, true
@@ -88,9 +163,9 @@ func (s *Session) entries(ctx context.Context, next Seq, yield func(Entry, error
 		return next, false
 	}
 	defer release()
-	it, err := s.log.batches(ctx, d.number, next)
+	it, err := keyspace.SeekBatch(ctx, s.log.db, d.number, next)
 	if err != nil {
-		yield(Entry{}, readError("read entries", err))
+		yield(Entry{}, keyspace.ReadError("read entries", err))
 		return next, false
 	}
 	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error, below
@@ -98,33 +173,33 @@ func (s *Session) entries(ctx context.Context, next Seq, yield func(Entry, error
 	var mem arena
 	for ; it.Valid(); it.Next() {
 		// A batch can become visible a moment before it is durable.
-		if seq, ok := keySeq(it.Key()); ok && seq > d.head.Seq {
+		if seq, ok := keyspace.BatchSeq(it.Key()); ok && seq > d.head.Seq {
 			break
 		}
-		b, err := openBatchAt(it.Key(), it.Value())
-		if err == nil && b.first > next {
+		b, err := keyspace.OpenBatch(it.Key(), it.Value())
+		if err == nil && b.First > next {
 			err = fmt.Errorf("%w: missing", ErrCorrupt)
 		}
 		if err != nil {
-			yield(Entry{}, &EntryError{next, "read", err})
+			yield(Entry{}, &EntryError{Seq: next, Op: "read", Err: err})
 			return next, false
 		}
-		for i := range b.count {
-			seq := b.first + Seq(i)
-			_, body, hash, err := b.link()
+		for i := range b.Count {
+			seq := b.First + Seq(i)
+			_, body, hash, err := b.Next()
 			if err == nil && len(body) > s.log.cfg.MaxEntry {
 				err = fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrTooLarge, len(body), s.log.cfg.MaxEntry)
 			}
 			if err != nil {
-				yield(Entry{}, &EntryError{seq, "read", err})
+				yield(Entry{}, &EntryError{Seq: seq, Op: "read", Err: err})
 				return seq, false
 			}
 			if seq < next {
 				continue
 			}
 			e := Entry{Seq: seq, Hash: *hash}
-			if err := decodeBody(&e, mem.copy(body)); err != nil {
-				yield(Entry{}, &EntryError{seq, "decode", err})
+			if err := chain.DecodeBody(&e, mem.copy(body)); err != nil {
+				yield(Entry{}, &EntryError{Seq: seq, Op: "decode", Err: err})
 				return seq, false
 			}
 			if seq%checkEvery == 0 && ctx.Err() != nil {
@@ -136,98 +211,57 @@ func (s *Session) entries(ctx context.Context, next Seq, yield func(Entry, error
 				return next, false
 			}
 		}
-		if len(b.rest) != 0 {
-			yield(Entry{}, &EntryError{next - 1, "read", fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.rest))})
+		if len(b.Rest) != 0 {
+			yield(Entry{}, &EntryError{Seq: next - 1, Op: "read", Err: fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.Rest))})
 			return next, false
 		}
 	}
 	if err := it.Error(); err != nil {
-		yield(Entry{}, &EntryError{next, "read", readError("read entries", err)})
+		yield(Entry{}, &EntryError{Seq: next, Op: "read", Err: keyspace.ReadError("read entries", err)})
 		return next, false
 	}
 	if next <= d.head.Seq {
-		yield(Entry{}, &EntryError{next, "read", fmt.Errorf("%w: missing", ErrCorrupt)})
+		yield(Entry{}, &EntryError{Seq: next, Op: "read", Err: fmt.Errorf("%w: missing", ErrCorrupt)})
 		return next, false
 	}
 	return next, true
 }
 
-// batches returns an iterator that stands at the batch holding seq.
-func (l *Log) batches(ctx context.Context, number uint32, seq Seq) (*pebble.Iterator, error) {
-	it, err := l.db.NewIterWithContext(ctx, &pebble.IterOptions{
-		LowerBound: batchKey(nil, number, 0),
-		UpperBound: batchKey(nil, number+1, 0),
-	})
+// LogReader reads a log: it neither appends nor closes it.
+type LogReader struct{ log *Log }
+
+// Reader returns a reader of the log.
+func (l *Log) Reader() *LogReader { return &LogReader{l} }
+
+// Sessions is [Log.Sessions].
+func (r *LogReader) Sessions() ([]SessionInfo, error) { return r.log.Sessions() }
+
+// Session returns a reader of the session of that name; see [Log.Session].
+func (r *LogReader) Session(name string) (*SessionReader, error) {
+	s, err := r.log.Session(name)
 	if err != nil {
 		return nil, err
 	}
-	// The batch that holds seq is the last one that begins at or before it.
-	it.SeekLT(batchKey(nil, number, seq+1))
-	for it.Valid() && len(it.Key()) != batchKeySize {
-		it.Prev() // no batch; whoever reads past it will meet it
-	}
-	if !it.Valid() && it.Error() == nil {
-		it.First()
-	}
-	if err := it.Error(); err != nil {
-		return nil, errors.Join(err, it.Close())
-	}
-	return it, nil
+	return &s.SessionReader, nil
 }
 
-// openBatchAt opens a batch and compares its first Seq with its key's.
-func openBatchAt(key, value []byte) (sealed, error) {
-	seq, ok := keySeq(key)
-	if !ok {
-		return sealed{}, fmt.Errorf("%w: key %x is not a batch's", ErrCorrupt, key)
-	}
-	b, err := openBatch(value)
-	if err != nil {
-		return sealed{}, err
-	}
-	if b.first != seq {
-		return sealed{}, fmt.Errorf("%w: batch of entry %d stands at the place of entry %d", ErrCorrupt, b.first, seq)
-	}
-	return b, nil
+// Verify is [Log.Verify].
+func (r *LogReader) Verify(ctx context.Context, name string, opts verify.Options) (verify.SessionReport, error) {
+	return r.log.Verify(ctx, name, opts)
 }
 
-// arena copies bodies into memory that is written once, so that entries can
-// point into it and stay valid. Bodies share blocks: one allocation an entry
-// would be most of the cost of reading it. The first block is small, for those
-// who read one entry and stop.
-type arena struct {
-	block []byte
+// Survey is [Log.Survey].
+func (r *LogReader) Survey(ctx context.Context) ([]verify.StoreFault, error) {
+	return r.log.Survey(ctx)
 }
 
-const (
-	firstArenaBlock = 2 << 10
-	maxArenaBlock   = 64 << 10
-)
+// Loss is [Log.Loss].
+func (r *LogReader) Loss() *LossError { return r.log.Loss() }
 
-func (a *arena) copy(b []byte) []byte {
-	c := append(a.room(len(b)), b...)
-	a.take(c)
-	return c[:len(c):len(c)]
-}
+// Doubts is [Log.Doubts].
+func (r *LogReader) Doubts() []string { return r.log.Doubts() }
 
-// room returns an empty slice to which n bytes can be appended. What is kept
-// of it is told to take, before room is called again.
-func (a *arena) room(n int) []byte {
-	if free := cap(a.block) - len(a.block); free < n {
-		size := min(max(2*cap(a.block), firstArenaBlock), maxArenaBlock)
-		if n >= size/4 {
-			return make([]byte, 0, n)
-		}
-		a.block = make([]byte, 0, size)
-	}
-	start := len(a.block)
-	return a.block[start : start : start+n]
-}
-
-// take keeps what was appended to the last room.
-func (a *arena) take(b []byte) {
-	start := len(a.block)
-	if end := start + len(b); end <= cap(a.block) && len(b) > 0 && &a.block[start:end][0] == &b[0] {
-		a.block = a.block[:end]
-	}
+// DiskSize is [Log.DiskSize].
+func (r *LogReader) DiskSize(ctx context.Context, name string) (uint64, error) {
+	return r.log.DiskSize(ctx, name)
 }

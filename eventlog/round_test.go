@@ -14,35 +14,55 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// beats makes n entries that say what.
+// beats makes n entries with the text what.
 func beats(what string, n int) []eventlog.Draft {
 	return slices.Repeat([]eventlog.Draft{{Kind: eventlog.KindBeat, Data: text(what)}}, n)
 }
 
-// together runs writers as one round, in their order; the first leads it. They
-// gather behind a writer that stages nothing.
+// awaitWriters returns a function that waits until n writers of the session run or
+// wait. It is called once for each writer, before the next one starts.
+func awaitWriters(s *eventlog.Session) (await func(n int), stop func()) {
+	joined := make(chan int, 64) // more than the writers of a round
+	s.OnJoin(func(waiting int) {
+		select {
+		case joined <- waiting:
+		default:
+		}
+	})
+	return func(n int) {
+		for s.Waiting() < n {
+			<-joined
+		}
+	}, func() { s.OnJoin(nil) }
+}
+
+// together runs writers as one round, in their order; the first leads it. They queue
+// behind a writer that stages nothing.
 func together(t *testing.T, s *eventlog.Session, writers ...func()) {
 	t.Helper()
 	within(t, "a round", func() {
 		var wg sync.WaitGroup
-		queued := func(n int) {
-			for s.Waiting() < n {
-				runtime.Gosched()
-			}
-		}
-		gathered := make(chan struct{})
+		queued, stop := awaitWriters(s)
+		defer stop()
+		begun, gathered := make(chan struct{}), make(chan struct{})
 		wg.Go(func() {
-			if err := s.Write(func(*eventlog.Round) { <-gathered }); err != nil {
+			err := s.Write(t.Context(), func(*eventlog.Round) {
+				close(begun)
+				<-gathered
+			})
+			if err != nil {
 				t.Error(err)
 			}
 		})
-		queued(1)
+		<-begun
 		for i, w := range writers {
 			wg.Go(w)
 			queued(i + 2)
@@ -56,51 +76,43 @@ func together(t *testing.T, s *eventlog.Session, writers ...func()) {
 func puts(t *testing.T, s *eventlog.Session, b eventlog.Batch) eventlog.Head {
 	t.Helper()
 	head, err := s.Append(context.Background(), b)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	return head
 }
 
 // stages stages an entry and waits for it.
-func stages(t *testing.T, s *eventlog.Session, what string) {
+func stages(ctx context.Context, t *testing.T, s *eventlog.Session, what string) {
 	t.Helper()
-	ticket, err := s.Stage(eventlog.Batch{Drafts: beats(what, 1)})
+	ticket, err := s.Stage(ctx, eventlog.Batch{Drafts: beats(what, 1)})
 	if err == nil {
-		_, err = ticket.Wait()
+		_, err = ticket.Wait(ctx)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 }
 
-// closes closes a log and expects it to come back.
+// closes closes a log and expects Close to return.
 func closes(t *testing.T, l *eventlog.Log) {
 	t.Helper()
 	within(t, "close", func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, l.Close())
 	})
 }
 
-// texts lists what the entries of a session say.
+// texts returns the texts of a session's entries.
 func texts(t *testing.T, s *eventlog.Session) []string {
 	t.Helper()
 	var all []string
 	for e, err := range s.Entries(context.Background(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all = append(all, textOf(e))
 	}
 	return all
 }
 
-// In a round each decides against what those before it staged, and has its own
-// outcome.
+// Each writer of a round decides against the entries that earlier writers staged, and
+// has its own outcome.
 func TestRoundDecidesInTurn(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx := context.Background()
 	l := open(t, vfs.NewMem(), eventlog.Config{})
 	defer closes(t, l)
@@ -134,7 +146,7 @@ func TestRoundDecidesInTurn(t *testing.T) {
 			}
 		},
 		func() {
-			ticket, err := s.Stage(eventlog.Batch{Drafts: beats("staged", 1), Key: "k"})
+			ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: beats("staged", 1), Key: "k"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -142,7 +154,7 @@ func TestRoundDecidesInTurn(t *testing.T) {
 			if !ticket.Repeat() || ticket.First() != 1 || ticket.Size() != 0 {
 				t.Errorf("a repeat: first %d, %d bytes", ticket.First(), ticket.Size())
 			}
-			if staged, err = ticket.Wait(); err != nil {
+			if staged, err = ticket.Wait(t.Context()); err != nil {
 				t.Error(err)
 			}
 		},
@@ -156,10 +168,10 @@ func TestRoundDecidesInTurn(t *testing.T) {
 	}
 }
 
-// A panic is raised on the goroutine of the writer whose it is. What it staged
-// before is durable then, and nobody else notices.
+// A panic is raised on the goroutine of the writer that caused it. The entries that it
+// staged before are durable, and no other writer is affected.
 func TestPanicStaysWithItsWriter(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	l := open(t, vfs.NewMem(), eventlog.Config{})
 	s := session(t, l, "a")
 	panics := func(what string, later bool) func() {
@@ -172,7 +184,7 @@ func TestPanicStaysWithItsWriter(t *testing.T) {
 					t.Errorf("%s: not durable when the panic is raised", what)
 				}
 			}()
-			err := s.Write(func(r *eventlog.Round) {
+			err := s.Write(t.Context(), func(r *eventlog.Round) {
 				if _, err := r.Stage(eventlog.Batch{Drafts: beats(what, 1)}); err != nil {
 					t.Error(err)
 				}
@@ -185,7 +197,7 @@ func TestPanicStaysWithItsWriter(t *testing.T) {
 		}
 	}
 	appends := func(what string) func() { return func() { puts(t, s, eventlog.Batch{Drafts: beats(what, 1)}) } }
-	stages := func(what string) func() { return func() { stages(t, s, what) } }
+	stages := func(what string) func() { return func() { stages(t.Context(), t, s, what) } }
 	together(t, s, panics("p1", false), appends("a1"), panics("p2", false), panics("p3", true), appends("a2"))
 	together(t, s, appends("a3"), panics("p4", true), stages("s1"))
 	together(t, s, stages("s2"), panics("p5", false))
@@ -195,90 +207,96 @@ func TestPanicStaysWithItsWriter(t *testing.T) {
 	closes(t, l)
 }
 
-// A function that ends the goroutine it runs on, as FailNow of a test does,
-// leaves no other writer waiting, nor the session locked, nor Close.
+// A function that ends its goroutine, as FailNow of a test does, blocks no other
+// writer, does not leave the session locked, and does not block Close.
 func TestGoexitInARound(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	for _, later := range []bool{false, true} {
-		for place := range 3 {
-			l := open(t, vfs.NewMem(), eventlog.Config{})
-			s := session(t, l, "a")
-			var returned atomic.Int32
-			exits := func() {
-				_ = s.Write(func(r *eventlog.Round) {
-					if _, err := r.Stage(eventlog.Batch{Drafts: beats("exit", 1)}); err != nil {
-						t.Error(err)
-					}
-					if !later {
-						runtime.Goexit()
-					}
-					r.Then(runtime.Goexit)
-				})
-				t.Error("came back")
-			}
-			appends := func() {
-				puts(t, s, eventlog.Batch{Drafts: beats("a", 1)})
-				returned.Add(1)
-			}
-			stages := func() {
-				stages(t, s, "s")
-				returned.Add(1)
-			}
-			writers := slices.Insert([]func(){stages, appends, stages, appends}, 2*place, exits)
-			together(t, s, writers...)
-			// The leader's goroutine ends with it.
-			if want := int32(4 - min(place, 1)); returned.Load() != want {
-				t.Errorf("place %d: %d writers came back, want %d", place, returned.Load(), want)
-			}
-			must(t, s, eventlog.Batch{Drafts: beats("after", 1)})
-			if n := count(t, s); n != 6 {
-				t.Errorf("place %d: %d entries, want 6", place, n)
-			}
-			closes(t, l)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for n := range 12 {
+		later, place, ctx := n%2 > 0, n/2%3, context.Background()
+		if n >= 6 {
+			ctx = t.Context()
 		}
+		l := open(t, vfs.NewMem(), eventlog.Config{})
+		s := session(t, l, "a")
+		var returned atomic.Int32
+		exits := func() {
+			_ = s.Write(t.Context(), func(r *eventlog.Round) {
+				if _, err := r.Stage(eventlog.Batch{Drafts: beats("exit", 1)}); err != nil {
+					t.Error(err)
+				}
+				if !later {
+					runtime.Goexit()
+				}
+				r.Then(runtime.Goexit)
+			})
+			t.Error("came back")
+		}
+		appends := func() {
+			puts(t, s, eventlog.Batch{Drafts: beats("a", 1)})
+			returned.Add(1)
+		}
+		stages := func() {
+			stages(ctx, t, s, "s")
+			returned.Add(1)
+		}
+		writers := slices.Insert([]func(){stages, appends, stages, appends}, 2*place, exits)
+		together(t, s, writers...)
+		want := int32(4)
+		if ctx.Done() == nil && place > 0 {
+			want-- // the leader's goroutine ends too, unless it leads on another goroutine
+		}
+		if returned.Load() != want {
+			t.Errorf("place %d: %d writers came back, want %d", place, returned.Load(), want)
+		}
+		must(t, s, eventlog.Batch{Drafts: beats("after", 1)})
+		if n := count(t, s); n != 6 {
+			t.Errorf("place %d: %d entries, want 6", place, n)
+		}
+		closes(t, l)
 	}
 }
 
-// slowDisk makes a disk hold its syncs back, from now until release is called.
-func slowDisk(disk *faults) (release func()) {
-	gate := make(chan struct{})
+// slowDisk makes a disk delay its syncs until release is called. reached is closed when
+// the first of them waits.
+func slowDisk(disk *faults) (reached <-chan struct{}, release func()) {
+	gate, first := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	disk.set(func(_ int64, op errorfs.Op) error {
 		switch op.Kind {
 		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+			once.Do(func() { close(first) })
 			<-gate
 		default:
 		}
 		return nil
 	})
-	return func() { close(gate) }
+	return first, func() { close(gate) }
 }
 
-// Stage comes back before the disk does, also from a round whose leader waits
-// for it. A repeat of what is not durable yet is answered when it is.
+// Stage returns before the disk does, even in a round whose leader waits for the disk.
+// A repeat of a batch that is not durable yet returns once it is.
 func TestStageDoesNotWaitForTheDisk(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx := context.Background()
 	disk := newFaults(vfs.NewMem())
 	l := open(t, disk, eventlog.Config{})
 	s := session(t, l, "a")
-	release := slowDisk(disk)
+	_, release := slowDisk(disk)
 	tickets := make(chan *eventlog.Ticket, 2)
 	var heads [3]eventlog.Head
 	appends := func(i int, what string) func() {
 		return func() { heads[i] = puts(t, s, eventlog.Batch{Drafts: beats(what, 1), Key: "k"}) }
 	}
 	stages := func() {
-		ticket, err := s.Stage(eventlog.Batch{Drafts: beats("staged", 1)})
-		if err != nil {
-			t.Error(err)
-		}
+		ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: beats("staged", 1)})
+		assert.NoError(t, err)
 		tickets <- ticket
 	}
 	var staged []*eventlog.Ticket
 	var later sync.WaitGroup
 	later.Go(func() {
 		staged = append(staged, <-tickets, <-tickets)
-		again, err := s.Stage(eventlog.Batch{Key: "k"})
+		again, err := s.Stage(t.Context(), eventlog.Batch{Key: "k"})
 		if err != nil || !again.Repeat() || again.Head().Seq != 1 {
 			t.Errorf("a repeat of what is not durable: %v, %v", again, err)
 			release()
@@ -293,14 +311,14 @@ func TestStageDoesNotWaitForTheDisk(t *testing.T) {
 			t.Errorf("waiting for the disk: %v", err)
 		}
 		release()
-		if heads[2], err = again.Wait(); err != nil {
+		if heads[2], err = again.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	together(t, s, appends(0, "first"), appends(1, "again"), stages, stages)
 	later.Wait()
 	for _, ticket := range staged {
-		if _, err := ticket.Wait(); err != nil {
+		if _, err := ticket.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -313,10 +331,10 @@ func TestStageDoesNotWaitForTheDisk(t *testing.T) {
 	closes(t, l)
 }
 
-// A round that the store does not take is refused to all of it, and what was
-// to follow does not.
+// If the store rejects a round, every writer of it gets the error, and the following
+// rounds are not written.
 func TestRefusedRound(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx := context.Background()
 	disk := newFaults(vfs.NewMem())
 	l := open(t, disk, eventlog.Config{})
@@ -330,18 +348,18 @@ func TestRefusedRound(t *testing.T) {
 	together(t, s,
 		func() { refuses(ctx, s, "leader", refused) },
 		func() {
-			refused("stage", func() error { _, err := s.Stage(eventlog.Batch{Drafts: beats("x", 1)}); return err }())
+			refused("stage", func() error { _, err := s.Stage(t.Context(), eventlog.Batch{Drafts: beats("x", 1)}); return err }())
 		},
 		func() {
-			refused("write", s.Write(func(r *eventlog.Round) {
+			refused("write", s.Write(t.Context(), func(r *eventlog.Round) {
 				ticket, err := r.Stage(eventlog.Batch{Drafts: beats("x", 1), Key: "k"})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				r.Then(func() { t.Errorf("%v is followed by something", ticket.Head()) })
-				// Another session meets the disk, behind whose failure nothing
-				// is written any more.
+				// Another session triggers the failure of the disk, after which nothing is
+				// written.
 				disk.set(func(int64, errorfs.Op) error { return errDisk })
 				_, err = other.Append(ctx, eventlog.Batch{Drafts: beats("y", 1)})
 				refused("another session", err)
@@ -360,8 +378,8 @@ func refuses(ctx context.Context, s *eventlog.Session, what string, refused func
 	refused(what, err)
 }
 
-// Memory that was taken is nobody else's, however much was asked for and
-// whether or not what was asked for was used.
+// Memory taken from the arena is never handed out again, for requests of any size,
+// used or unused.
 func TestArenaMemoryIsWrittenOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		room, take := eventlog.NewArena()
@@ -388,7 +406,7 @@ func TestArenaMemoryIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// deed is one append of TestWritersOfAllKinds and what came of it.
+// deed is one append of TestWritersOfAllKinds and its outcome.
 type deed struct {
 	session, text, key string
 	entries            int
@@ -400,7 +418,7 @@ type deed struct {
 	err                error
 }
 
-// witness keeps what writers were told.
+// witness records the outcomes that writers received.
 type witness struct {
 	mu    sync.Mutex
 	deeds []deed
@@ -412,7 +430,7 @@ func (w *witness) tell(ds ...deed) {
 	w.deeds = append(w.deeds, ds...)
 }
 
-// scribble appends in all the ways there are until the log is closed.
+// scribble appends in every supported way until the log is closed.
 func scribble(t *testing.T, l *eventlog.Log, id int, seed uint64, w *witness, acked func()) {
 	ctx := context.Background()
 	rnd := rand.New(rand.NewPCG(seed, uint64(id)))
@@ -428,7 +446,7 @@ func scribble(t *testing.T, l *eventlog.Log, id int, seed uint64, w *witness, ac
 	}
 	wait := func(d *deed, ticket *eventlog.Ticket) {
 		d.ticket, d.first, d.repeat = true, ticket.First(), ticket.Repeat()
-		d.head, d.err = ticket.Wait()
+		d.head, d.err = ticket.Wait(t.Context())
 	}
 	for i := 0; ; i++ {
 		d, b := next(i)
@@ -440,14 +458,14 @@ func scribble(t *testing.T, l *eventlog.Log, id int, seed uint64, w *witness, ac
 		case 0:
 			d.head, d.err = s.Append(ctx, b)
 			w.tell(d)
-		case 1: // several under way
+		case 1: // several tickets pending
 			deeds := make([]deed, 1+rnd.IntN(3))
 			tickets := make([]*eventlog.Ticket, len(deeds))
 			for j := range deeds {
 				deeds[j] = d
 				deeds[j].text = fmt.Sprintf("%s+%d", d.text, j)
 				b.Drafts = beats(deeds[j].text, d.entries)
-				tickets[j], deeds[j].err = s.Stage(b)
+				tickets[j], deeds[j].err = s.Stage(t.Context(), b)
 			}
 			for j := range deeds {
 				if tickets[j] != nil {
@@ -468,7 +486,7 @@ func scribble(t *testing.T, l *eventlog.Log, id int, seed uint64, w *witness, ac
 						panic(p)
 					}
 				}()
-				err = s.Write(func(r *eventlog.Round) {
+				err = s.Write(t.Context(), func(r *eventlog.Round) {
 					if ticket, d.err = r.Stage(b); d.err != nil {
 						return
 					}
@@ -500,16 +518,14 @@ func scribble(t *testing.T, l *eventlog.Log, id int, seed uint64, w *witness, ac
 	}
 }
 
-// Whatever writers do side by side, and whenever the log is closed, everyone
-// was told what the log holds.
+// For any concurrent writers and any time of Close, each writer's outcome agrees with
+// the log.
 func TestWritersOfAllKinds(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for seed := range uint64(6) {
 		mem := vfs.NewMem()
 		l, err := eventlog.Open("store", eventlog.Config{FS: mem})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var w witness
 		var wg sync.WaitGroup
 		var acks atomic.Int64
@@ -553,20 +569,19 @@ func TestWritersOfAllKinds(t *testing.T) {
 	}
 }
 
-// agrees compares a session with what a follower saw and writers were told.
+// agrees compares a session with the entries that a follower saw and the outcomes that
+// writers received.
 func agrees(t *testing.T, l *eventlog.Log, name string, seen []eventlog.Entry, deeds []deed) {
 	t.Helper()
 	s := session(t, l, name)
-	if report := verify(t, l, name, s.Head()); report.Fault != nil {
+	if report := verified(t, l, name, s.Head()); report.Fault != nil {
 		t.Fatalf("%s: %v", name, report.Fault)
 	}
 	heads := []eventlog.Head{{Hash: s.Genesis()}}
 	places := map[string][]eventlog.Seq{}
 	keys := map[string]int{}
 	for e, err := range s.Entries(context.Background(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if i := len(heads) - 1; i < len(seen) && (seen[i].Seq != e.Seq || seen[i].Hash != e.Hash || textOf(seen[i]) != textOf(e)) {
 			t.Errorf("%s: a follower saw %v where %v is", name, seen[i].Head(), e.Head())
 		}

@@ -9,10 +9,9 @@ import (
 // storeLogger hands Pebble's messages to the log's own logger.
 //
 // Pebble calls Fatalf when it cannot go on, and expects the process to end.
-// It does not end here: the log is marked failed, which keeps every later
-// write out, and Pebble's caller returns the error it had. That is sound
-// because nothing that Pebble would do with its broken state is asked of it
-// again. Failed writes, the common reason, do not even come here: [freezeFS]
+// It does not end here: the log is marked failed, which prevents every later write,
+// and Pebble's caller returns the error it had. That is sound because the log never
+// uses Pebble's broken state again. Failed writes, the common reason, do not arrive here: [storefile.FreezeFS]
 // keeps them from Pebble.
 type storeLogger struct {
 	log *Log

@@ -21,9 +21,9 @@ type Fold struct {
 	buf    []byte         // canonical bytes while a digest is made
 }
 
-// NewFold returns the states before the first entry of the session with that
-// genesis hash. The set must pass [Set.Check]; it panics when not, for a set
-// is part of the program.
+// NewFold returns the states before the first entry of the session with that genesis
+// hash. It panics if the set does not pass [Set.Check], because a set is part of the
+// program.
 func NewFold(set Set, genesis eventlog.Hash) *Fold {
 	if err := set.Check(); err != nil {
 		panic(err.Error())
@@ -36,7 +36,7 @@ func NewFold(set Set, genesis eventlog.Hash) *Fold {
 	return f
 }
 
-// join ties the states together, in the set's order.
+// join calls the Join functions of the states, in the set's order.
 func (f *Fold) join() {
 	for i, p := range f.set {
 		if p.Join == nil {
@@ -51,9 +51,10 @@ func (f *Fold) join() {
 	}
 }
 
-// RestoreFold returns the Fold that img was taken of. The error is
-// [ErrMismatch] when img is not of this set, or what a projection's Restore
-// says about its bytes. The states may keep the image's data.
+// RestoreFold returns the Fold that img was taken of. The error is [ErrMismatch] if
+// img is not of this set, [ErrCorrupt] if its time is negative or a state belongs to
+// another position, or the error of a projection's Restore. The states may keep the
+// image's data.
 func RestoreFold(set Set, img Image) (*Fold, error) {
 	if err := set.Check(); err != nil {
 		return nil, err
@@ -61,11 +62,19 @@ func RestoreFold(set Set, img Image) (*Fold, error) {
 	if !img.Of(set) {
 		return nil, fmt.Errorf("projection: restore at seq %d: %w", img.Head.Seq, ErrMismatch)
 	}
+	if img.At < 0 {
+		return nil, fmt.Errorf("projection: restore at seq %d: %w: negative time %v", img.Head.Seq, ErrCorrupt, img.At)
+	}
 	f := &Fold{set: set, states: make([]State, len(set)), head: img.Head, at: img.At}
 	for i, p := range set {
 		st, err := p.Restore(img.Parts[i].Data)
 		if err != nil {
 			return nil, fmt.Errorf("projection: restore %s at seq %d: %w", p.Name, img.Head.Seq, err)
+		}
+		if placed, ok := st.(Placed); ok {
+			if err := placed.Fits(img.Head, img.At); err != nil {
+				return nil, fmt.Errorf("projection: restore %s at seq %d: %w: %w", p.Name, img.Head.Seq, ErrCorrupt, err)
+			}
 		}
 		f.states[i] = st
 	}
@@ -75,7 +84,7 @@ func RestoreFold(set Set, img Image) (*Fold, error) {
 
 // Apply advances every state to e.At and applies e to it. It refuses, with
 // [ErrOrder] and without a change, an entry whose Seq is not the next one or
-// whose At is before [Fold.At]. It trusts e's Hash; verifying is the log's.
+// whose At is before [Fold.At]. It trusts e's Hash, which the log verifies.
 func (f *Fold) Apply(e *eventlog.Entry) error {
 	if e.Seq != f.head.Seq+1 {
 		return fmt.Errorf("projection: apply entry %d at seq %d: %w", e.Seq, f.head.Seq, ErrOrder)
@@ -83,12 +92,12 @@ func (f *Fold) Apply(e *eventlog.Entry) error {
 	if e.At < f.at {
 		return fmt.Errorf("projection: apply entry %d of %v at %v: %w", e.Seq, e.At, f.at, ErrOrder)
 	}
-	// A copy that states are lent, so that a caller's entry need not live on
-	// the heap: that was an allocation for each entry of every pass.
+	// The states get a copy, so that the caller's entry does not escape to the heap,
+	// which would cost an allocation for each entry of every pass.
 	f.entry = *e
 	for _, st := range f.states {
-		// Even when the time is the same: what the entry before has made due
-		// at this very instant comes before this entry.
+		// Advance even if the time is the same: events that the previous entry made
+		// due at this instant come before this entry.
 		st.Advance(e.At)
 		st.Apply(&f.entry)
 	}
@@ -108,8 +117,8 @@ func (f *Fold) Advance(at time.Duration) {
 	f.at = at
 }
 
-// Head returns the place of the last entry applied, Seq 0 and the genesis hash
-// before the first.
+// Head returns the Head of the last entry applied: Seq 0 and the genesis hash before
+// the first.
 func (f *Fold) Head() eventlog.Head { return f.head }
 
 // At returns the session time the fold has reached.
@@ -140,7 +149,7 @@ func (f *Fold) States() iter.Seq2[string, State] {
 
 // View returns the whole fold for people, diffs and expressions: "seq" (int64),
 // "at" (float64, milliseconds of session time) and one member for each
-// projection. The caller owns the map, not what its members hold.
+// projection. The caller owns the map, but not the values in it.
 func (f *Fold) View() map[string]any {
 	v := make(map[string]any, len(f.states)+2)
 	v["seq"] = int64(f.head.Seq)
@@ -187,7 +196,7 @@ func (f *Fold) Digests() []Digest {
 	return ds
 }
 
-// Image writes the fold down. The image shares nothing with the fold.
+// Image returns the fold as an image, which shares no memory with the fold.
 func (f *Fold) Image() Image {
 	img := Image{Head: f.head, At: f.at, Parts: make([]Part, len(f.set))}
 	for i, p := range f.set {
@@ -196,7 +205,6 @@ func (f *Fold) Image() Image {
 	return img
 }
 
-// Clone returns a Fold equal to f that shares nothing with it that changes.
-// The error is what a projection's Restore says about bytes that its own
-// Append has just written.
+// Clone returns a Fold equal to f that shares no mutable memory with it. The error is
+// that of a projection's Restore for bytes that its own Append has written.
 func (f *Fold) Clone() (*Fold, error) { return RestoreFold(f.set, f.Image()) }

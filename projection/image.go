@@ -9,15 +9,15 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// Image is a [Fold] written down: where it stood and the canonical bytes of
-// its states. Whoever holds one must not change its bytes.
+// Image is a stored [Fold]: its position and the canonical bytes of its states. The
+// bytes are immutable.
 type Image struct {
 	Head  eventlog.Head
 	At    time.Duration // session time, not negative
 	Parts []Part        // in the set's order
 }
 
-// Part is one projection's share of an [Image].
+// Part is the state of one projection in an [Image].
 type Part struct {
 	Name    string
 	Version uint32
@@ -44,9 +44,9 @@ const (
 	partHeader   = 1 + 4 + 4 // without the name, which is one byte at least
 )
 
-// AppendImage appends img in the layout of the package comment. The error
-// tells what of img does not fit it: a bad name, more than [MaxProjections]
-// parts, a part of 4 GiB, a negative time.
+// AppendImage appends img in the layout of the package comment. It refuses an image
+// that does not fit the layout: a bad name, more than [MaxProjections] parts, a part
+// of 4 GiB, a negative time.
 func AppendImage(dst []byte, img Image) ([]byte, error) {
 	if len(img.Parts) > MaxProjections {
 		return nil, fmt.Errorf("projection: an image of %d parts, more than %d", len(img.Parts), MaxProjections)

@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// bell is an alarm that tells a listener when it rings.
+// bell is an alarm that notifies a listener when it rings.
 type bell struct {
 	alarm
 	rings func(at time.Duration)
 }
 
 func (b *bell) Advance(at time.Duration) {
-	for _, due := range slices.Sorted(slices.Values(b.due)) { // in the order of time, however it is cut
+	for _, due := range slices.Sorted(slices.Values(b.due)) { // in order of time, for any steps of Advance
 		if due <= at && b.rings != nil {
 			b.rings(due)
 		}
@@ -29,11 +30,11 @@ func (b *bell) Advance(at time.Duration) {
 	b.alarm.Advance(at)
 }
 
-// ear adds up when it was told of a ring, and where it stood then.
+// ear hashes the entries and the times of the rings in the order of their arrival.
 type ear struct {
 	sum  uint64
 	at   time.Duration
-	bell *bell // what it is joined to; not part of the state
+	bell *bell // set by Join; not part of the state
 }
 
 func (e *ear) Apply(*eventlog.Entry)    { e.sum = e.sum*31 + 1 }
@@ -44,8 +45,8 @@ func (e *ear) Append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, e.sum), uint64(e.at))
 }
 
-// joined is a set of which the second projection listens to the first. Asked
-// gets the names that its Join found and did not find.
+// joined is a set whose second projection listens to the first. Its Join appends to
+// asked the names that it found and did not find.
 func joined(asked *[]string) projection.Set {
 	return projection.Set{
 		{
@@ -91,8 +92,8 @@ func joined(asked *[]string) projection.Set {
 	}
 }
 
-// A state is joined once each time it is made, new, restored or cloned, to the
-// states of its own fold that stand before it, which are joined already.
+// Each new, restored or cloned state is joined exactly once, to the earlier states of
+// its own fold, which are joined already.
 func TestJoin(t *testing.T) {
 	var asked []string
 	set := joined(&asked)
@@ -110,14 +111,10 @@ func TestJoin(t *testing.T) {
 	f := projection.NewFold(set, genesis)
 	check("new", f)
 	restored, err := projection.RestoreFold(set, f.Image())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	check("restored", restored)
 	clone, err := f.Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	check("cloned", clone)
 	img := f.Image()
 	img.Parts[2].Data = nil
@@ -126,20 +123,16 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// A clone tells its own states and not those it was made of.
+// A clone notifies its own states and not those of the original.
 func TestJoinedClonesAreApart(t *testing.T) {
 	f := projection.NewFold(joined(new([]string)), genesis)
-	if err := f.Apply(&eventlog.Entry{Seq: 1, Data: []byte{5}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Apply(&eventlog.Entry{Seq: 1, Data: []byte{5}}))
 	clone, err := f.Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	before := f.Digest("ear")
 	clone.Advance(time.Second)
 	if f.Digest("ear") != before {
-		t.Error("what the clone was told reached the original")
+		t.Error("a notification in the clone reached the original")
 	}
 	f.Advance(time.Second)
 	if diff := cmp.Diff(f.Digests(), clone.Digests()); diff != "" {
@@ -147,8 +140,8 @@ func TestJoinedClonesAreApart(t *testing.T) {
 	}
 }
 
-// From any image joined states go on as they do from the beginning, however
-// time is cut on the way.
+// Joined states continue from any image as they do from the beginning, for any steps
+// of Advance.
 func TestJoinedRestoreProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := joined(new([]string))
@@ -162,9 +155,7 @@ func TestJoinedRestoreProperty(t *testing.T) {
 					parts.Advance(begin + time.Duration(cut))
 				}
 			}
-			if err := errors.Join(whole.Apply(&e), parts.Apply(&e)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(whole.Apply(&e), parts.Apply(&e)))
 			if rapid.Bool().Draw(t, "restore") {
 				var err error
 				if parts, err = projection.RestoreFold(set, parts.Image()); err != nil {

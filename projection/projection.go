@@ -1,49 +1,47 @@
-// Package projection folds a session's entries into states: everything that is
-// true at a moment is such a state, and every state can be thrown away and
-// folded again.
+// Package projection folds a session's entries into states. Every fact about a
+// moment is part of such a state, and every state can be deleted and folded again.
 //
 // A [Projection] is a named, versioned, pure function over entries; its
-// [State] is what it has made of them so far. A [Set] of projections advances
-// together as one [Fold], which stands at one Head and one session time. A
-// [Image] is a Fold written down: the bytes of its states and the place where
-// they were taken.
+// [State] is its result so far. A [Set] of projections advances together as one
+// [Fold], which stands at one Head and one session time. An [Image] is a stored
+// Fold: the bytes of its states and the position at which they were taken.
 //
 // # The fold
 //
 // An entry is applied in two steps, to each state in the Set's order:
-// State.Advance(entry.At), then State.Apply(entry). So whatever is due up to
-// and including the entry's time happens before the entry does. Time never
-// runs back: [Fold.Advance] to an earlier time changes nothing, and
+// State.Advance(entry.At), then State.Apply(entry). So every event that is due up to
+// and including the entry's time happens before the entry. Time never runs back:
+// [Fold.Advance] to an earlier time changes nothing, and
 // [Fold.Apply] refuses an entry that is earlier than the Fold.
 //
-// Right after Apply the entry's instant is still open: what the entry itself
-// made due at its own time has not happened. f.Advance(f.At()) completes it.
-// That never changes what comes later, since the next entry begins with an
-// Advance in any case; but whoever compares two folds, or shows one, completes
-// the instant of both, as the replay package does. Images are taken before, or
-// after, as one likes; replay uses those whose time is the entry's own.
+// Right after Apply the entry's instant is still open: events that the entry itself
+// made due at its own time have not happened. f.Advance(f.At()) completes it.
+// That never changes later states, since the next entry begins with an Advance in
+// any case. Before two folds are compared, or one is shown, their instants must be
+// complete, as the replay package does. An image may be taken before or after;
+// replay uses those whose time is the entry's own.
 //
-// # States that hear of each other
+// # States that depend on each other
 //
-// A state may follow what another one does while that advances: a projection's
-// Join is given the states of those before it in the Set, and ties its own to
-// them, after New, after Restore and so for each clone. What it is told lies
-// between the state's own last Advance and the next, since the one before it
-// advances, and applies, first. The tie is no part of either state's bytes: it
-// is made anew each time, and so whatever is told through it must be a function
-// of the entries and the time.
+// A state may be notified by another one while that advances: a projection's Join
+// receives the states of the projections before it in the Set and connects its own
+// state to them, after New, after Restore and so for each clone. A notification
+// arrives between the state's own last Advance and the next, because the earlier
+// state advances, and applies, first. The connection is not part of either state's
+// bytes: it is made again each time, so a notification must be a function of the
+// entries and the time.
 //
 // # Invariants
 //
 //   - States are functions of the entries alone. They have no clock, no
 //     randomness, no goroutines, no input or output, and nothing in them
 //     depends on the order of a map.
-//   - How time is cut between two entries makes no difference to a state's
-//     canonical bytes once the same time is reached.
+//   - The canonical bytes of a state do not depend on the steps in which Advance
+//     reaches a time.
 //   - The digest of a state, xxhash64 of its canonical bytes, is the same live,
 //     folded from the first entry, folded from any image, and on any machine.
-//   - A projection whose bytes or rules change gets a new version, so images
-//     of the old one are no longer taken for its own.
+//   - A projection whose bytes or rules change gets a new version, so images of the
+//     old version no longer match.
 //
 // # Format of an image
 //
@@ -57,15 +55,17 @@
 //	| name length (1B, not 0) | name (UTF-8) | version (4B) | data length (4B) | data |
 //
 // Nothing follows the last part. The first byte is the version of this layout;
-// another number there is [ErrVersion], anything else that is wrong is
-// [ErrCorrupt]. A length is compared with the bytes that are there before it
-// is believed, and the decoder allocates only the list of parts.
+// another number there is [ErrVersion], any other defect is
+// [ErrCorrupt]. The decoder compares every length with the bytes that are present
+// before it uses it, and allocates only the list of parts.
 //
 // # Limits
 //
-// An image carries no checksum and proves nothing about the log: whoever keeps
-// images adds the one and compares the Head for the other (see the snapshot
+// An image carries no checksum and proves nothing about the log. A store of images
+// adds the checksum, and a reader compares the Head with the log (see the snapshot
 // package). A Fold is not safe for concurrent use.
+//
+// docs/glossary.md has the nouns of all packages.
 package projection
 
 import (
@@ -77,11 +77,11 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// State is what one projection has made of the entries so far.
+// State is the result of one projection over the entries so far.
 type State interface {
-	// Apply takes in one entry. It is total: what a state cannot read it
-	// ignores. The [Fold] has already advanced the state to e.At. The entry is
-	// only lent: its slices are immutable and may be kept, e itself may not.
+	// Apply processes one entry. It is total: a state ignores entries that it
+	// cannot read. The [Fold] has already advanced the state to e.At. The slices
+	// of the entry are immutable and may be kept, e itself may not.
 	Apply(e *eventlog.Entry)
 
 	// Advance moves session time on without an entry, up to and including at.
@@ -98,10 +98,18 @@ type State interface {
 	View() any
 }
 
+// Placed is an optional interface of a [State] that holds positions in the log or
+// session times. After Restore it checks the state against the image's position.
+type Placed interface {
+	// Fits returns an error if the state cannot be the one right after the entry of
+	// that head, at session time at.
+	Fits(head eventlog.Head, at time.Duration) error
+}
+
 // Projection is a named, versioned fold.
 type Projection struct {
-	// Name is its word in views, digests and images: 1 to 255 bytes of UTF-8,
-	// neither "seq" nor "at".
+	// Name names the projection in views, digests and images: 1 to 255 bytes of
+	// UTF-8, neither "seq" nor "at".
 	Name string
 
 	// Version grows when the rules or the canonical bytes change.
@@ -110,17 +118,17 @@ type Projection struct {
 	// New returns the state before the first entry.
 	New func() State
 
-	// Restore makes a state of canonical bytes, which are untrusted and may be
-	// kept but not changed.
+	// Restore makes a state from canonical bytes. They are untrusted; the state may
+	// keep but not change them.
 	Restore func(data []byte) (State, error)
 
-	// Join, unless nil, ties a state that New or Restore has made to the states
-	// of the projections before it in the [Set], all made and joined already: a
-	// state may so be told things by another one while that advances. It is
-	// called once for each state, in the set's order. Before returns the state
-	// of the projection with that name, nil if none before it has it, and is
-	// good during the call only. What is told must be a function of the entries
-	// and the time, as states are.
+	// Join, unless nil, connects a state that New or Restore has made to the states
+	// of the projections before it in the [Set], all made and joined already, so
+	// that an earlier state can notify it while advancing. The fold calls it once for
+	// each state, in the set's order. before returns the state of the earlier
+	// projection with that name, or nil if there is none, and is valid only during
+	// the call. Notifications must be functions of the entries and the time, as
+	// states are.
 	Join func(s State, before func(name string) State)
 }
 
@@ -133,8 +141,8 @@ const MaxProjections = 255
 // maxName bounds a projection's name, in bytes.
 const maxName = 255
 
-// Check reports what makes s unusable: too many projections, a bad or a
-// repeated name, a missing function.
+// Check returns an error if s is unusable: too many projections, a bad or repeated
+// name, a missing function.
 func (s Set) Check() error {
 	if len(s) > MaxProjections {
 		return fmt.Errorf("projection: %d projections in a set, more than %d", len(s), MaxProjections)
@@ -174,11 +182,11 @@ func (s Set) find(name string) int {
 }
 
 var (
-	// ErrOrder is the class of [Fold.Apply]'s refusals: the entry is not the
-	// next one, or it is earlier than the fold.
+	// ErrOrder is wrapped by the errors of [Fold.Apply]: the entry is not the next
+	// one, or it is earlier than the fold.
 	ErrOrder = errors.New("entry out of order")
 
-	// ErrCorrupt says that bytes are no image.
+	// ErrCorrupt says that bytes are not an image.
 	ErrCorrupt = errors.New("corrupt image")
 
 	// ErrVersion says that an image has a layout this program does not know.

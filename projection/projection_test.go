@@ -10,6 +10,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -39,11 +41,9 @@ func Example() {
 func TestApplyOrder(t *testing.T) {
 	f := projection.NewFold(toys, genesis)
 	f.Advance(time.Second)
-	f.Advance(time.Millisecond) // the past: nothing
+	f.Advance(time.Millisecond) // an earlier time changes nothing
 	for n := range 2 {
-		if err := f.Apply(&eventlog.Entry{Seq: eventlog.Seq(n + 1), At: time.Second}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, f.Apply(&eventlog.Entry{Seq: eventlog.Seq(n + 1), At: time.Second}))
 	}
 	want := []string{"advance 1s", "advance 1s", "apply", "advance 1s", "apply"}
 	if diff := cmp.Diff(want, f.State("alarm").(*alarm).calls); diff != "" {
@@ -69,6 +69,16 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
+// many returns a set of n projections with distinct names.
+func many(n int) projection.Set {
+	set := make(projection.Set, n)
+	for i := range set {
+		set[i] = toys[0]
+		set[i].Name = fmt.Sprint("p", i)
+	}
+	return set
+}
+
 func TestSetCheck(t *testing.T) {
 	ok := toys[0]
 	named := func(name string) projection.Projection { p := ok; p.Name = name; return p }
@@ -81,19 +91,25 @@ func TestSetCheck(t *testing.T) {
 		"twice":      {ok, ok},
 		"no New":     {{Name: "a", Restore: ok.Restore}},
 		"no Restore": {{Name: "a", New: ok.New}},
-		"many":       make(projection.Set, 256),
+		"many":       many(projection.MaxProjections + 1),
 	} {
 		if set.Check() == nil {
 			t.Errorf("%s: no error", name)
 		}
+		// An invalid set restores no image, even a matching one.
+		img := projection.Image{Parts: make([]projection.Part, len(set))}
+		for i, p := range set {
+			img.Parts[i] = projection.Part{Name: p.Name, Version: p.Version, Data: make([]byte, 16)}
+		}
+		if _, err := projection.RestoreFold(set, img); err == nil || errors.Is(err, projection.ErrMismatch) {
+			t.Errorf("%s: restored: %v", name, err)
+		}
 	}
-	if err := toys.Check(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, many(projection.MaxProjections).Check())
+	assert.NoError(t, toys.Check())
 }
 
-// genEntries draws a history whose entries have the hashes of nothing but are
-// in order.
+// genEntries draws a history in order, whose entries have arbitrary hashes.
 func genEntries(t *rapid.T) []eventlog.Entry {
 	var at time.Duration
 	entries := make([]eventlog.Entry, rapid.IntRange(0, 30).Draw(t, "entries"))
@@ -107,8 +123,8 @@ func genEntries(t *rapid.T) []eventlog.Entry {
 	return entries
 }
 
-// From any image, taken at any entry and written down, the fold goes on as it
-// does from the beginning, however time is cut on the way.
+// The fold continues from an encoded image of any entry as it does from the
+// beginning, for any steps of Advance.
 func TestRestoreProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries := genEntries(t)
@@ -119,18 +135,12 @@ func TestRestoreProperty(t *testing.T) {
 			if span := e.At - parts.At(); span > 0 {
 				parts.Advance(parts.At() + time.Duration(rapid.Int64Range(0, int64(span)).Draw(t, "cut")))
 			}
-			if err := errors.Join(whole.Apply(e), parts.Apply(e)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, errors.Join(whole.Apply(e), parts.Apply(e)))
 			if rapid.Bool().Draw(t, "restore") {
 				data, err := projection.AppendImage(nil, parts.Image())
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				img, err := projection.DecodeImage(data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if parts, err = projection.RestoreFold(toys, img); err != nil {
 					t.Fatal(err)
 				}
@@ -147,9 +157,7 @@ func TestRestoreProperty(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	f := projection.NewFold(toys, genesis)
-	if err := f.Apply(&eventlog.Entry{Seq: 1, Data: []byte{1, 2}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, f.Apply(&eventlog.Entry{Seq: 1, Data: []byte{1, 2}}))
 	for _, d := range f.Digests() {
 		if want := xxhash.Sum64(f.State(d.Name).Append(nil)); d.Sum != want || f.Digest(d.Name) != want {
 			t.Errorf("%v, Digest %x, want %x", d, f.Digest(d.Name), want)
@@ -163,14 +171,10 @@ func TestDigest(t *testing.T) {
 func TestClone(t *testing.T) {
 	f := projection.NewFold(toys, genesis)
 	g, err := f.Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Apply(&eventlog.Entry{Seq: 1, Data: []byte{1}}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, g.Apply(&eventlog.Entry{Seq: 1, Data: []byte{1}}))
 	if f.Head().Seq != 0 || f.State("counter").(*counter).entries != 0 {
-		t.Error("what happened to the clone happened to the original")
+		t.Error("a change of the clone changed the original")
 	}
 }
 
@@ -182,6 +186,11 @@ func TestRestoreMismatch(t *testing.T) {
 		if _, err := projection.RestoreFold(set, img); !errors.Is(err, projection.ErrMismatch) {
 			t.Errorf("%s: err = %v, want ErrMismatch", name, err)
 		}
+	}
+	early := img
+	early.At = -1
+	if _, err := projection.RestoreFold(toys, early); !errors.Is(err, projection.ErrCorrupt) {
+		t.Errorf("before all time: err = %v, want ErrCorrupt", err)
 	}
 	img.Parts[0].Data = []byte("short")
 	if _, err := projection.RestoreFold(toys, img); err == nil || errors.Is(err, projection.ErrMismatch) {
@@ -198,14 +207,10 @@ func sampleImage() projection.Image {
 
 func TestImageRoundTrip(t *testing.T) {
 	whole, err := projection.AppendImage([]byte("kept"), sampleImage())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	whole, _ = bytes.CutPrefix(whole, []byte("kept"))
 	got, err := projection.DecodeImage(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(sampleImage(), got); diff != "" {
 		t.Errorf("image (-want +got):\n%s", diff)
 	}
@@ -238,12 +243,10 @@ func TestAppendImageRefuses(t *testing.T) {
 	}
 }
 
-// Whatever decodes encodes to the same bytes, so there is one form of an image.
+// Decoded bytes encode to the same bytes, so an image has exactly one form.
 func FuzzDecodeImage(f *testing.F) {
 	whole, err := projection.AppendImage(nil, sampleImage())
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	f.Add(whole)
 	f.Add(whole[:50])
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -256,4 +259,42 @@ func FuzzDecodeImage(f *testing.F) {
 			t.Errorf("decoded %x\nencoded %x, %v", data, again, err)
 		}
 	})
+}
+
+// placed is a counter that checks its position.
+type placed struct{ counter }
+
+func (p *placed) Fits(head eventlog.Head, at time.Duration) error {
+	if p.entries != uint64(head.Seq) || at != time.Second {
+		return errors.New("of another place")
+	}
+	return nil
+}
+
+// RestoreFold refuses a state that does not fit the image's position.
+func TestRestoreAsksForThePlace(t *testing.T) {
+	set := projection.Set{{
+		Name: "placed", Version: 1,
+		New: func() projection.State { return new(placed) },
+		Restore: func(data []byte) (projection.State, error) {
+			st, err := restoreCounter(data)
+			if err != nil {
+				return nil, err
+			}
+			return &placed{*st.(*counter)}, nil
+		},
+	}}
+	f := projection.NewFold(set, genesis)
+	require.NoError(t, f.Apply(&eventlog.Entry{Seq: 1, At: time.Second}))
+	whole := f.Image()
+	if _, err := projection.RestoreFold(set, whole); err != nil {
+		t.Error(err)
+	}
+	farther, later := whole, whole
+	farther.Head.Seq, later.At = 2, 2*time.Second
+	for name, img := range map[string]projection.Image{"entry": farther, "time": later} {
+		if _, err := projection.RestoreFold(set, img); !errors.Is(err, projection.ErrCorrupt) {
+			t.Errorf("another %s: err = %v, want ErrCorrupt", name, err)
+		}
+	}
 }

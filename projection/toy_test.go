@@ -29,8 +29,8 @@ func restoreCounter(b []byte) (projection.State, error) {
 	return &counter{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
 }
 
-// alarm rings some milliseconds after each entry, as many as its first byte
-// says, and counts what rang before an entry came.
+// alarm rings some milliseconds after each entry, as many as the entry's first byte,
+// and hashes the number of rings before each entry.
 type alarm struct {
 	due           []time.Duration // in the order of the entries
 	rung, latency int64

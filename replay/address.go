@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	// ErrSyntax is the class of what is no address at all, or a range that
-	// runs backwards: misuse.
+	// ErrSyntax is wrapped by the errors of misuse: text that is not an address, or a
+	// range that runs backwards.
 	ErrSyntax = errors.New("not an address")
 
-	// ErrNoAddress is the class of addresses that this session does not have.
+	// ErrNoAddress is wrapped by the error for an address that the session does not
+	// have.
 	ErrNoAddress = errors.New("no such address")
 )
 
-// AddressError tells what is wrong with an address. Its class, [ErrSyntax] or
-// [ErrNoAddress], is Err.
+// AddressError describes a wrong address. Err is [ErrSyntax] or [ErrNoAddress].
 type AddressError struct {
 	Address string // as it was written
 	Reason  string
@@ -43,12 +43,12 @@ func noAddress(address, format string, args ...any) error {
 	return &AddressError{address, fmt.Sprintf(format, args...), ErrNoAddress}
 }
 
-// Address is a moment as a person writes it. Which moment it is depends on the
-// session: [Replay.Resolve].
+// Address is a moment in text form. [Replay.Resolve] determines its moment in a
+// session.
 //
 //	812             after entry 812; 0 is before the first
 //	end, end-10     the last entry, the tenth before it
-//	#9f3ab2c1       the entry whose hash begins so (4 digits or more)
+//	#9f3ab2c1       the entry whose hash has this prefix (4 digits or more)
 //	t:1.5s          session time since the beginning
 //	t:14:02:05.5    time of day, UTC: the first such time since the session began
 //	t:2026-11-21T14:02:05Z
@@ -58,12 +58,12 @@ func noAddress(address, format string, args ...any) error {
 //	beat:salary#2   where it landed the second time; #-1 is the last
 //	turn:3          where turn 3 was opened; turn:3#2 is the second time
 //
-// and any of them followed by +350ms, a duration of Go's notation.
+// and any of them followed by +350ms, a duration in Go's notation.
 type Address struct {
 	kind   addressKind
-	number uint64        // the Seq; how far before the end; the turn
+	number uint64        // the Seq, the distance from the end, or the turn
 	name   string        // hash prefix in lower case; performance; bookmark; beat
-	nth    int64         // of a beat or a turn: which time, from 1, or from -1 backwards
+	nth    int64         // the occurrence of a beat or turn, from 1, or from -1 backwards
 	at     time.Duration // since the beginning, or since midnight
 	wall   time.Time
 	offset time.Duration
@@ -93,7 +93,7 @@ const (
 	minHashPrefix = 4   // hexadecimal digits
 )
 
-// ParseAddress reads an address. The error is an [ErrSyntax].
+// ParseAddress parses an address. The error is an [ErrSyntax].
 func ParseAddress(s string) (Address, error) {
 	if len(s) > maxAddress {
 		return Address{}, syntax(s[:maxAddress]+"…", "more than %d bytes", maxAddress)
@@ -106,7 +106,7 @@ func ParseAddress(s string) (Address, error) {
 		case ok:
 			base, a.offset = s[:i], d
 		case strings.HasPrefix(s, "t:") && strings.ContainsRune(s, 'T'):
-			// A zone, 14:02:05+02:00, is no duration.
+			// A zone, as in 14:02:05+02:00, is not a duration.
 		default:
 			return Address{}, syntax(s, "want a duration like 350ms after the plus")
 		}
@@ -176,7 +176,7 @@ func (a *Address) parseTime(s string) error {
 		return nil
 	}
 	for _, layout := range []string{"15:04:05", "15:04"} {
-		// Both take a fraction of a second where seconds are.
+		// Both layouts accept a fraction of a second after the seconds.
 		if t, err := time.Parse(layout, s); err == nil {
 			a.kind = byTimeOfDay
 			a.at = t.Sub(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC))
@@ -190,7 +190,7 @@ func (a *Address) parseTime(s string) error {
 	return syntax(a.text, "want t:1.5s since the beginning, t:14:02:05.5 in UTC, or t:2026-11-21T14:02:05Z")
 }
 
-// parsePerformance reads p-SEQ-I, the derived id of a performance.
+// parsePerformance parses p-SEQ-I, the derived id of a performance.
 func (a *Address) parsePerformance(s string) error {
 	rest, ok := strings.CutPrefix(s, "p-")
 	seq, index, cut := strings.Cut(rest, "-")
@@ -203,8 +203,8 @@ func (a *Address) parsePerformance(s string) error {
 	return nil
 }
 
-// parseBeat reads ID or ID#N. Of an id that itself ends in a number sign and
-// digits, N has to be written.
+// parseBeat parses ID or ID#N. N is required if the id itself ends in a number sign
+// and digits.
 func (a *Address) parseBeat(s string) error {
 	id, err := a.parseNth(s)
 	if err != nil || id == "" {
@@ -224,7 +224,7 @@ func (a *Address) parseTurn(s string) error {
 	return nil
 }
 
-// parseNth takes the #N from the end of s; without one it is the first time.
+// parseNth removes #N from the end of s. Without #N it is the first occurrence.
 func (a *Address) parseNth(s string) (rest string, err error) {
 	a.nth = 1
 	i := strings.LastIndexByte(s, '#')
@@ -233,7 +233,7 @@ func (a *Address) parseNth(s string) (rest string, err error) {
 	}
 	number := s[i+1:]
 	if digits := strings.TrimPrefix(number, "-"); digits == "" || !isDigit(digits[0]) {
-		return s, nil // of the id
+		return s, nil // the number sign belongs to the id
 	}
 	if a.nth, err = strconv.ParseInt(number, 10, 64); err == nil && a.nth == 0 {
 		err = strconv.ErrRange
@@ -241,10 +241,10 @@ func (a *Address) parseNth(s string) (rest string, err error) {
 	return s[:i], err
 }
 
-// parseUint reads decimal digits and nothing else.
+// parseUint parses decimal digits only.
 func parseUint(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) }
 
-// parseDuration reads a duration with its unit and without a sign.
+// parseDuration parses a duration with its unit and without a sign.
 func parseDuration(s string) (time.Duration, bool) {
 	if s == "" || !isDigit(s[0]) && s[0] != '.' {
 		return 0, false
@@ -264,8 +264,8 @@ type Range struct {
 // String returns the range as it was written.
 func (r Range) String() string { return r.text }
 
-// ParseRange reads "a..b", "a..", "..b", ".." or a single address, which is
-// the range from it to itself. The error is an [ErrSyntax].
+// ParseRange parses "a..b", "a..", "..b", ".." or a single address, which is the
+// range from it to itself. The error is an [ErrSyntax].
 func ParseRange(s string) (Range, error) {
 	r := Range{text: s}
 	if len(s) > 2*maxAddress {

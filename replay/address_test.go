@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -70,7 +71,7 @@ func TestResolve(t *testing.T) {
 		{"t:2026-11-21T16:02:05.1+02:00", "1"},
 		{"t:2026-11-21T16:02:05.1+02:00+5ms", "1+5ms"},
 		{"t:2026-11-21T14:02:04Z", "none: began at 2026-11-21T14:02:05Z"},
-		{"perf:p-2-1", "none: no projection here knows"},
+		{"perf:p-2-1", "none: no projection of this session"},
 		{"perf:p-9-1", "none: last entry"},
 		{"perf:p-0-1", "syntax: id of a performance"},
 		{"perf:p-1", "syntax: id of a performance"},
@@ -190,7 +191,7 @@ func (c *choreographer) View() any                          { return nil }
 func (c *choreographer) Scheduler() *choreography.Scheduler { return c.s }
 
 func TestResolvePerformance(t *testing.T) {
-	defs, diags := choreography.Parse("t.json", []byte(`[{"on": "error", "steps": [{"action": "flash", "entity": "x"}]}]`))
+	defs, diags := language.Parse("t.json", []byte(`[{"on": "error", "steps": [{"action": "flash", "entity": "x"}]}]`))
 	if len(defs) != 1 {
 		t.Fatal(diags)
 	}
@@ -229,8 +230,8 @@ func TestResolvePerformance(t *testing.T) {
 	}
 }
 
-// What parses resolves or is refused without a panic, and a resolved moment
-// written down resolves to itself.
+// Every parsed address resolves or is refused without a panic, and the text of a
+// resolved moment resolves to the same moment.
 func FuzzAddress(f *testing.F) {
 	for _, s := range []string{"812", "end-10", "1+350ms", "#abcd", "t:1.5s", "t:14:02:05.5", "t:2026-11-21T14:02:05+02:00", "perf:p-1-1", "@a", "beat:b#1", "beat:b#-1", "turn:2#2", "1..end"} {
 		f.Add(s)

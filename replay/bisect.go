@@ -10,18 +10,18 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// Verdict is the answer to one test of a bisection.
-type Verdict uint8
+// TestResult is the result of one test of a bisection.
+type TestResult uint8
 
-// The verdicts.
+// The results of a test.
 const (
-	Good Verdict = iota + 1 // not wrong yet
-	Bad                     // wrong
-	Skip                    // cannot be told here
+	Good TestResult = iota + 1 // not wrong yet
+	Bad                        // wrong
+	Skip                       // this state cannot be judged
 )
 
 // String returns "good", "bad" or "skip".
-func (v Verdict) String() string {
+func (v TestResult) String() string {
 	switch v {
 	case Good:
 		return "good"
@@ -33,26 +33,26 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict(%d)", uint8(v))
 }
 
-// Test judges the state at m. The fold is only lent. An error ends the
+// Test judges the state at m. The fold is valid during the call. An error ends the
 // bisection.
-type Test func(ctx context.Context, m Moment, f *projection.Fold) (Verdict, error)
+type Test func(ctx context.Context, m Moment, f *projection.Fold) (TestResult, error)
 
-// ErrEndpoint says that an end of a bisection is not what it was given as.
+// ErrEndpoint says that the good end of a bisection tested bad, or the bad end good.
 var ErrEndpoint = errors.New("endpoint of the bisection does not hold")
 
-// Bisection is what a bisection found: the entry at Bad is wrong, the one at
-// Good is not, and what lies between was skipped.
+// Bisection is the result of a bisection: the entry at Bad is bad, the one at Good is
+// good, and the entries between them were skipped.
 type Bisection struct {
 	Good, Bad eventlog.Seq
-	Tests     int // how many were made, skipped ones and the ends included
-	Skipped   int // how many of them could not tell
+	Tests     int // the number of tests, skipped ones and the ends included
+	Skipped   int // the number of tests that could not judge
 }
 
 // Conclusive reports whether Bad is the first bad one. Otherwise the first bad
 // one is any of Good+1 to Bad.
 func (b Bisection) Conclusive() bool { return b.Bad == b.Good+1 }
 
-// String tells the result in a line.
+// String describes the result in one line.
 func (b Bisection) String() string {
 	if b.Conclusive() {
 		return fmt.Sprintf("%d is the first bad entry (%d tests)", b.Bad, b.Tests)
@@ -61,18 +61,18 @@ func (b Bisection) String() string {
 }
 
 // Bisect finds the first bad Seq after good and up to bad, with about
-// log2(bad-good) tests. It assumes that the session turns from good to bad
-// once; where it turns several times, one of the turns is found. Scan assumes
-// nothing.
+// log2(bad-good) tests. It assumes that the session turns from good to bad once; if
+// it turns several times, Bisect finds one of the turns. Scan makes no such
+// assumption.
 //
-// Both ends are tested first: an end that is not what it was given as is
-// [ErrEndpoint]. A good that is not before bad is [ErrSyntax]. When a place
-// cannot be judged, others are tried, wide apart first; if all that is left was
+// Bisect tests both ends first: if the good one is bad or the bad one good, the error
+// is [ErrEndpoint]. A good that is not before bad is [ErrSyntax]. After a skipped
+// test, Bisect tests other entries, far ones first; if every remaining entry was
 // skipped, the result is not [Bisection.Conclusive].
 func (r *Replay) Bisect(ctx context.Context, good, bad eventlog.Seq, test Test) (Bisection, error) {
 	if good >= bad {
 		return Bisection{}, syntax(fmt.Sprintf("%d..%d", good, bad),
-			"good has to come before bad; to find where something was mended, exchange them and let the test call the mended state bad")
+			"good must come before bad; to find a fix, swap the two and let the test report the fixed state as bad")
 	}
 	if err := r.checkSeq(Moment{Seq: bad}); err != nil {
 		return Bisection{}, err
@@ -108,10 +108,10 @@ type bisection struct {
 	Bisection
 	cursor  *Cursor
 	test    Test
-	skipped map[eventlog.Seq]bool // as many as tests that skipped
+	skipped map[eventlog.Seq]bool // the entries whose test returned Skip
 }
 
-func (b *bisection) judge(ctx context.Context, seq eventlog.Seq) (Verdict, error) {
+func (b *bisection) judge(ctx context.Context, seq eventlog.Seq) (TestResult, error) {
 	m := Moment{Seq: seq}
 	if err := b.cursor.Seek(ctx, m); err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func (b *bisection) judge(ctx context.Context, seq eventlog.Seq) (Verdict, error
 	return v, nil
 }
 
-func (b *bisection) verify(ctx context.Context, seq eventlog.Seq, want Verdict) error {
+func (b *bisection) verify(ctx context.Context, seq eventlog.Seq, want TestResult) error {
 	v, err := b.judge(ctx, seq)
 	if err != nil {
 		return err
@@ -141,9 +141,9 @@ func (b *bisection) verify(ctx context.Context, seq eventlog.Seq, want Verdict) 
 	return nil
 }
 
-// next returns the Seq to test: the middle of what is open, or if that was
-// skipped a quarter, then the other, then the eighths, and when no fraction is
-// left anything that was not skipped.
+// next returns the Seq to test: the middle of the open range; if that was skipped, one
+// quarter, then the other, then the eighths and so on; if no fraction is left, any
+// entry that was not skipped.
 func (b *bisection) next() (eventlog.Seq, bool) {
 	open := uint64(b.Bad - b.Good - 1)
 	if open == 0 {

@@ -11,16 +11,16 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// Performer is a state that gives commands while it advances.
+// Performer is a state that emits commands while it advances.
 type Performer interface {
 	projection.State
 
-	// Perform sets the sink that takes the commands from now on, nil for none.
-	// With a sink, Advance also tells how far running actions are.
+	// Perform sets the sink that receives the commands from now on, nil for none.
+	// With a sink, Advance also reports the progress of running actions.
 	Perform(sink choreography.CommandSink)
 
-	// NextBoundary returns the next session time at which something happens by
-	// itself, commands or not, or false when nothing is under way.
+	// NextBoundary returns the next session time at which the state changes without
+	// an entry, with or without commands, or false if no action is running.
 	NextBoundary() (time.Duration, bool)
 }
 
@@ -50,12 +50,12 @@ func nextBoundary(ps []Performer) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Commands gives sink the commands of all [Performer] states from one moment
-// to another, both included: those at the instant of from are given, whether
-// its entry or time brought them. Updates come at each entry and at each
-// multiple of frame in session time while something is under way; a frame of
-// zero leaves it at the entries. Nothing waits: a sink that shows commands at
-// their time waits by itself.
+// Commands sends sink the commands of all [Performer] states from one moment to
+// another, both included. The commands at the instant of from are sent whether its
+// entry or the passing of time caused them. Updates come at each entry and at each
+// multiple of frame in session time while an action runs; a frame of zero means only
+// at entries. Commands does not wait for session time; a sink that shows commands at
+// their time does.
 func (r *Replay) Commands(ctx context.Context, from, to Moment, frame time.Duration, sink choreography.CommandSink) error {
 	if from.Compare(to) > 0 {
 		return syntax(from.String()+".."+to.String(), "%v comes after %v", from, to)
@@ -104,7 +104,7 @@ func playFrames(ctx context.Context, f *projection.Fold, ps []Performer, frame, 
 	}
 	for t := (f.At()/frame + 1) * frame; t < at && t > 0; t += frame {
 		if _, ok := nextBoundary(ps); !ok {
-			return nil // nothing is under way, so no frame would show a thing
+			return nil // no action runs, so no frame has an update
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -114,9 +114,8 @@ func playFrames(ctx context.Context, f *projection.Fold, ps []Performer, frame, 
 	return nil
 }
 
-// before returns the fold as it is when the instant of m begins to matter:
-// without its entry, or for a moment between entries without its last
-// nanosecond.
+// before returns the fold right before the instant of m: before its entry, or for a
+// moment between entries, one nanosecond earlier.
 func (r *Replay) before(ctx context.Context, m Moment) (*projection.Fold, error) {
 	at, err := r.timeOf(ctx, m)
 	if err != nil {
@@ -153,9 +152,9 @@ func (r *Replay) timeOf(ctx context.Context, m Moment) (time.Duration, error) {
 	return r.instant(ctx, m, base)
 }
 
-// commandMoments folds f on, which stands at m whose entry is at base, and
-// calls visit at every moment that has commands, updates aside, until visit
-// returns false or nothing is left up to the entry after last.
+// commandMoments advances f, which is at m, whose entry is at base. It calls visit at
+// every moment that has commands other than updates, until visit returns false or the
+// entry after last is reached.
 func (r *Replay) commandMoments(
 	ctx context.Context, f *projection.Fold, m Moment, base time.Duration, last eventlog.Seq,
 	saw func(*projection.Fold), visit func(Moment) bool,
@@ -165,7 +164,7 @@ func (r *Replay) commandMoments(
 	perform(ps, &n)
 	defer perform(ps, nil)
 
-	// drain visits the boundaries up to limit, and says whether to go on.
+	// drain visits the boundaries up to limit and reports whether to continue.
 	drain := func(limit time.Duration) bool {
 		for ctx.Err() == nil {
 			at, ok := nextBoundary(ps)
@@ -179,7 +178,7 @@ func (r *Replay) commandMoments(
 				return false
 			}
 			if again, ok := nextBoundary(ps); ok && again <= at {
-				break // a boundary that Advance does not take away
+				break // Advance does not remove this boundary
 			}
 		}
 		return true
@@ -214,7 +213,7 @@ func (r *Replay) commandMoments(
 	return ctx.Err()
 }
 
-// commandCounter counts commands, updates aside.
+// commandCounter counts commands other than updates.
 type commandCounter int
 
 func (n *commandCounter) OnActionStart(choreography.ActionStart)       { *n++ }
@@ -225,7 +224,7 @@ func (n *commandCounter) OnInterrupt(choreography.Interrupt)           { *n++ }
 
 var _ choreography.CommandSink = (*commandCounter)(nil)
 
-// chunkStart returns the Seq from which a search backwards from seq reads.
+// chunkStart returns the Seq at which a backward search from seq starts reading.
 func chunkStart(seq eventlog.Seq) eventlog.Seq {
 	if seq == 0 {
 		return 0

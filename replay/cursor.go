@@ -11,15 +11,15 @@ import (
 // cursorImages bounds the images a [Cursor] keeps.
 const cursorImages = 8
 
-// Cursor stands at one moment of a session and moves. It keeps a few images of
-// where it has been, so a step back costs at most one interval of folding. It
-// is not safe for concurrent use.
+// Cursor is a movable position in a session. It keeps a few images of the moments it
+// has visited, so a step back costs at most one interval of folding. It is not safe
+// for concurrent use.
 type Cursor struct {
 	r      *Replay
 	fold   *projection.Fold // at pos
 	pos    Moment
 	base   time.Duration      // of the entry at pos
-	images []projection.Image // of whole intervals, the latest taken last
+	images []projection.Image // at multiples of the interval, in the order they were taken
 }
 
 // Cursor returns a cursor at the beginning of the session.
@@ -27,16 +27,16 @@ func (r *Replay) Cursor() *Cursor {
 	return &Cursor{r: r, fold: projection.NewFold(r.set, r.src.Genesis())}
 }
 
-// Moment returns where the cursor stands.
+// Moment returns the position of the cursor.
 func (c *Cursor) Moment() Moment { return c.pos }
 
-// Fold returns the state there. It belongs to the cursor and is good until the
-// cursor moves; it must not be changed.
+// Fold returns the state at the cursor. It belongs to the cursor and is valid until
+// the cursor moves; the caller must not change it.
 func (c *Cursor) Fold() *projection.Fold { return c.fold }
 
 // Seek moves to m. The error is [ErrNoAddress] when the session has no such
-// moment; the cursor then stays where it is. After another error (a read that
-// failed, a context that ended) it stands at the beginning.
+// moment; the cursor then does not move. After any other error (a failed read, a
+// cancelled context) the cursor is at the beginning.
 func (c *Cursor) Seek(ctx context.Context, m Moment) error {
 	if err := c.r.checkSeq(m); err != nil {
 		return err
@@ -59,12 +59,13 @@ func (c *Cursor) Seek(ctx context.Context, m Moment) error {
 	return nil
 }
 
-// reset goes to the beginning: after an error the fold is somewhere on the way.
+// reset moves the cursor to the beginning: after an error the position of the fold is
+// unknown.
 func (c *Cursor) reset() {
 	c.fold, c.pos, c.base = projection.NewFold(c.r.set, c.r.src.Genesis()), Moment{}, 0
 }
 
-// start returns the nearest fold at or before m that is at hand, or nil.
+// start returns the nearest fold at or before m in memory, or nil.
 func (c *Cursor) start(m Moment) *projection.Fold {
 	if c.pos.Compare(m) > 0 {
 		return c.kept(m.Seq)
@@ -88,12 +89,12 @@ func (c *Cursor) kept(seq eventlog.Seq) *projection.Fold {
 	}
 	f, err := projection.RestoreFold(c.r.set, *best)
 	if err != nil {
-		return nil // folding from an older place gives the same
+		return nil // folding from an older image gives the same state
 	}
 	return f
 }
 
-// saw keeps an image of f at each whole interval, in place of the oldest.
+// saw keeps an image of f at each multiple of the interval, in place of the oldest.
 func (c *Cursor) saw(f *projection.Fold) {
 	seq := f.Head().Seq
 	if seq%reach != 0 {
@@ -110,9 +111,9 @@ func (c *Cursor) saw(f *projection.Fold) {
 	c.images = append(c.images, f.Image())
 }
 
-// Step moves by n entries, back for a negative n. From between two entries the
-// first step back leads to the earlier one. The error is [ErrNoAddress] when
-// the session does not reach so far, and the cursor stays.
+// Step moves by n entries, back for a negative n. From a moment between two entries,
+// the first step back leads to the earlier one. The error is [ErrNoAddress] if the
+// session does not extend that far; the cursor then does not move.
 func (c *Cursor) Step(ctx context.Context, n int) error {
 	m := Moment{Seq: c.pos.Seq}
 	if n >= 0 {
@@ -148,9 +149,9 @@ func (c *Cursor) StepTime(ctx context.Context, d time.Duration) error {
 	return c.Seek(ctx, m)
 }
 
-// StepCommand moves to the next moment that has commands, updates aside, or
-// with a negative direction to the one before. The error is [ErrNoAddress]
-// when there is none, and the cursor stays.
+// StepCommand moves to the next moment that has commands other than updates, or with
+// a negative direction to the previous one. The error is [ErrNoAddress] if there is
+// none; the cursor then does not move.
 func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
 	if direction < 0 {
 		return c.commandBefore(ctx)
@@ -166,7 +167,7 @@ func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
 		return err
 	}
 	if found == nil {
-		// The fold went to the very end, and there is no way back in it.
+		// The fold advanced to the end, and a fold cannot go back.
 		c.reset()
 		if err := c.Seek(ctx, from); err != nil {
 			return err
@@ -177,7 +178,7 @@ func (c *Cursor) StepCommand(ctx context.Context, direction int) error {
 	return nil
 }
 
-// commandBefore looks through one interval after the other, the last first.
+// commandBefore searches one interval after the other, the last first.
 func (c *Cursor) commandBefore(ctx context.Context) error {
 	for end, from := c.pos, chunkStart(c.pos.Seq); ; from = chunkStart(from) {
 		start := Moment{Seq: from}

@@ -8,12 +8,12 @@ import (
 	"github.com/wI2L/jsondiff"
 )
 
-// Diff returns the JSON Patch (RFC 6902) that makes b of a, "[]" when they are
-// equal. Both are views: values that encoding/json writes. Numbers are compared
-// by their digits, so 64-bit integers are exact. Values of two kinds at the
-// root give an add to the path "", which replaces the whole.
+// Diff returns the JSON Patch (RFC 6902) from a to b, "[]" if they are equal. Both are
+// views: values that encoding/json can encode. Numbers are compared by their digits,
+// so 64-bit integers are exact. Values of different kinds at the root give an add to
+// the path "", which replaces the root.
 func Diff(a, b any) ([]byte, error) {
-	// Factorize, which would find moved values, stays off: it has made patches
+	// The Factorize option, which finds moved values, is off: it has produced patches
 	// that did not lead from a to b.
 	patch, err := jsondiff.Compare(a, b, jsondiff.UnmarshalFunc(unmarshalExact))
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// Script is what a [Source] may have besides: beats and turns. Without it no
-// address of a beat or of a turn resolves.
-type Script interface {
-	// Marks yields the marks of the session in order, up to its Head. After an
-	// error it ends. It holds no more than the script itself.
+// MarkSource is an optional interface of a [Source] with beats and turns. Without it,
+// addresses of beats and turns do not resolve.
+type MarkSource interface {
+	// Marks yields the marks of the session in order, up to its Head. After an error
+	// the sequence ends. Its memory is bounded by the size of the script.
 	Marks(ctx context.Context) iter.Seq2[Mark, error]
 }
 
-// Mark is an entry that addresses can name by what happened there. One of the
-// members beside Seq says what.
+// Mark is an entry that addresses can name by its event. One of the fields beside Seq
+// names the event.
 type Mark struct {
 	Seq    eventlog.Seq
 	Turn   uint64   // this turn was opened, from 1
@@ -30,7 +30,7 @@ type Mark struct {
 
 // findMark returns the entry that an address of a beat or a turn names.
 func (r *Replay) findMark(ctx context.Context, a Address) (eventlog.Seq, error) {
-	script, ok := r.src.(Script)
+	script, ok := r.src.(MarkSource)
 	if !ok {
 		return 0, noAddress(a.text, "%s has no script", r.src.Name())
 	}
@@ -41,7 +41,7 @@ func (r *Replay) findMark(ctx context.Context, a Address) (eventlog.Seq, error) 
 	if back := -a.nth; back > 0 && s.found < back {
 		return 0, noAddress(a.text, "%s", s.why(r.src.Name()))
 	} else if back > 0 {
-		// How often it happened is known now, and so which time is meant.
+		// The first pass counted the occurrences, so the wanted one is known now.
 		s = search{of: a, nth: s.found - back + 1}
 		if err := s.run(ctx, script); err != nil {
 			return 0, fmt.Errorf("replay: look for %s: %w", a.text, err)
@@ -53,18 +53,18 @@ func (r *Replay) findMark(ctx context.Context, a Address) (eventlog.Seq, error) 
 	return s.seq, nil
 }
 
-// search is one pass over the marks. It keeps a count and not what it counted.
+// search is one pass over the marks. It keeps a count, not the marks.
 type search struct {
 	of    Address
-	nth   int64        // which time is wanted; less than 1 counts them all
-	seq   eventlog.Seq // what was found; 0: nothing
-	found int64        // how often it happened up to there
+	nth   int64        // the wanted occurrence; less than 1 counts all
+	seq   eventlog.Seq // the entry found; 0: none
+	found int64        // the number of occurrences so far
 	beats []string     // of the newest script, for the message
-	known bool         // the beat is one of a script
-	turns uint64       // the highest that was opened
+	known bool         // a script has the beat
+	turns uint64       // the highest turn that was opened
 }
 
-func (s *search) run(ctx context.Context, script Script) error {
+func (s *search) run(ctx context.Context, script MarkSource) error {
 	for m, err := range script.Marks(ctx) {
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *search) run(ctx context.Context, script Script) error {
 	return ctx.Err()
 }
 
-// why says what there is instead of what was not found.
+// why explains why the search found no entry.
 func (s *search) why(session string) string {
 	const most = 12
 	switch {

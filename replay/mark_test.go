@@ -10,11 +10,11 @@ import (
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
-// scripted is a tape that has a script as well.
+// scripted is a tape with a script.
 type scripted struct {
 	*tape
 	marks []replay.Mark
-	err   error // after them
+	err   error // yielded after the marks
 }
 
 func (s *scripted) Marks(context.Context) iter.Seq2[replay.Mark, error] {

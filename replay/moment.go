@@ -8,8 +8,8 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// Moment is a place in a session: after an entry, and then some session time.
-// The zero Moment is the beginning.
+// Moment is a position in a session: an offset in session time after an entry. The
+// zero Moment is the beginning.
 type Moment struct {
 	Seq    eventlog.Seq
 	Offset time.Duration // since the entry's At; not negative

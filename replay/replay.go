@@ -1,41 +1,42 @@
 // Package replay travels in time through a recorded session.
 //
-// A [Replay] is a session's entries, the projections to fold them with and,
-// if there are any, saved images to start from. It answers what the state was
-// at any [Moment] ([Replay.At]), what commands a stretch of it gave
-// ([Replay.Commands]), where something is first true ([Replay.Scan]) or first
-// wrong ([Replay.Bisect]). A [Cursor] stands at one moment and steps. An
-// [Address] is how a person writes a moment.
+// A [Replay] is a session's entries, the projections to fold them with and, if there
+// are any, saved images to start from. It returns the state at any [Moment]
+// ([Replay.At]) and the commands of a stretch ([Replay.Commands]), and finds the
+// first entry at which a predicate holds ([Replay.Scan]) or a test fails
+// ([Replay.Bisect]). A [Cursor] stands at one moment and steps. An [Address] is the
+// written form of a moment.
 //
 // # Moments
 //
-// A [Moment] is a Seq and an offset in session time: the state after that
-// entry, offset later. Nothing happens to it any more once the log has it, so
-// a moment never changes its meaning. Its offset ends where the next entry
-// begins; after the last entry time goes on without end.
+// A [Moment] is a Seq and an offset in session time: the state after that entry,
+// offset later. The log is append-only, so a moment never changes its meaning. Its
+// offset extends to the next entry at most; after the last entry it is unbounded.
 //
-// The instant of a moment is complete: what is due exactly then has happened,
-// also what the entry itself made due at its own time. So the state at 812 is
-// that of applying entry 812 and advancing to its At.
+// The instant of a moment is complete: everything that is due exactly then has
+// happened, including consequences of the entry at its own time. So the state at 812
+// results from applying entry 812 and advancing to its At.
 //
 // # Cost
 //
-// A jump costs one image and at most the entries from there on; a scan is one
-// pass. Nothing here keeps more than a fixed number of images, however long
-// the session is.
+// A jump costs one image and at most the entries after it; a scan is one pass. The
+// number of images in memory is fixed, independent of the length of the session.
 //
 // # Trust
 //
 // An image is used only if the log's entry at its Seq has the image's hash and
 // time; otherwise an earlier one is tried, and in the end the session is folded
-// from its beginning. The entries themselves are believed: verifying the chain
-// is the log's task.
+// from its beginning. The entries themselves are trusted: verifying the chain is the
+// log's task.
+//
+// docs/glossary.md has the nouns of all packages.
 package replay
 
 import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -43,25 +44,25 @@ import (
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
-// Source is a recorded session, as far as it is durable.
+// Source is the durable part of a recorded session.
 type Source interface {
 	// Name returns the session's name.
 	Name() string
 
-	// Head returns the place of the last entry, now. It may grow.
+	// Head returns the current Head of the session. It may grow.
 	Head() eventlog.Head
 
 	// Genesis returns the hash of Seq 0.
 	Genesis() eventlog.Hash
 
-	// Entries yields the entries from a Seq on in order and without gaps, up to
-	// the Head of now or later; from is 1 at least. After an error it ends.
-	// Several may run at once. An entry is the consumer's, its slices are
-	// immutable.
+	// Entries yields the entries from a Seq on in order and without gaps, up to the
+	// current Head or a later one; from is at least 1. After an error the sequence
+	// ends. Several sequences may run at once. The consumer owns each entry; the
+	// entry's slices are immutable.
 	Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error]
 }
 
-// Origin is what a [Source] may have besides: the wall clock's time at session
+// Origin is an optional interface of a [Source]: the wall clock's time at session
 // time zero. Without it moments have no time of day.
 type Origin interface {
 	// Origin reports false when the session has no wall clock.
@@ -76,7 +77,7 @@ type Snapshots interface {
 }
 
 // Stored returns the images of src's session in store that are of set.
-// Whether an image is of src's chain the [Replay] finds out by itself.
+// The [Replay] checks that an image is of src's chain.
 func Stored(store *snapshot.Store, src Source, set projection.Set) Snapshots {
 	return stored{store, src.Name(), set}
 }
@@ -88,12 +89,12 @@ type stored struct {
 }
 
 func (s stored) Nearest(_ context.Context, seq eventlog.Seq) (projection.Image, bool, error) {
-	// The fold has to read the log from the image on in any case, and sees
-	// there whether it fits; asking the log here would read it twice.
+	// The fold reads the log from the image on in any case, and checks there whether
+	// the image matches; a check here would read the log twice.
 	return s.store.Nearest(s.session, seq, s.set, func(eventlog.Head) bool { return true })
 }
 
-// entryAt returns one entry, or false beyond the end.
+// entryAt returns one entry, or false if seq is beyond the end.
 func entryAt(ctx context.Context, src Source, seq eventlog.Seq) (eventlog.Entry, bool, error) {
 	if seq > src.Head().Seq {
 		return eventlog.Entry{}, false, nil
@@ -104,8 +105,8 @@ func entryAt(ctx context.Context, src Source, seq eventlog.Seq) (eventlog.Entry,
 	return eventlog.Entry{}, false, nil
 }
 
-// Replay is a recorded session to travel in. It is safe for concurrent use if
-// its Source and Snapshots are; the folds and cursors it returns are not.
+// Replay gives access to every moment of a recorded session. It is safe for concurrent
+// use if its Source and Snapshots are; the folds and cursors it returns are not.
 type Replay struct {
 	src   Source
 	set   projection.Set
@@ -118,11 +119,32 @@ func Open(src Source, set projection.Set, snaps Snapshots) *Replay {
 	return &Replay{src: src, set: set, snaps: snaps}
 }
 
-// Head returns the session's last place, now.
+// Name returns the session's name.
+func (r *Replay) Name() string { return r.src.Name() }
+
+// Entries yields the session's entries from a Seq on; see [Source].
+func (r *Replay) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
+	return r.src.Entries(ctx, from)
+}
+
+// Entry returns one entry. The error is [ErrNoAddress] when the session does not
+// have it.
+func (r *Replay) Entry(ctx context.Context, seq eventlog.Seq) (eventlog.Entry, error) {
+	e, ok, err := entryAt(ctx, r.src, seq)
+	switch {
+	case err != nil:
+		return eventlog.Entry{}, fmt.Errorf("replay: read entry %d: %w", seq, err)
+	case !ok || seq == 0:
+		return eventlog.Entry{}, noAddress(strconv.FormatUint(uint64(seq), 10), "the last entry of %s is %d", r.src.Name(), r.Head().Seq)
+	}
+	return e, nil
+}
+
+// Head returns the current Head of the session.
 func (r *Replay) Head() eventlog.Head { return r.src.Head() }
 
-// At returns the state at m, which belongs to the caller. The error is
-// [ErrNoAddress] when the session has no such moment.
+// At returns the state at m, which the caller owns. The error is [ErrNoAddress] if the
+// session has no such moment.
 func (r *Replay) At(ctx context.Context, m Moment) (*projection.Fold, error) {
 	if err := r.checkSeq(m); err != nil {
 		return nil, err
@@ -149,8 +171,8 @@ func (r *Replay) checkSeq(m Moment) error {
 	return nil
 }
 
-// instant returns the session time of m, whose entry is at base, and makes
-// sure that it is not beyond the next entry.
+// instant returns the session time of m, whose entry is at base. It returns an error
+// if that time is beyond the next entry.
 func (r *Replay) instant(ctx context.Context, m Moment, base time.Duration) (time.Duration, error) {
 	if m.Offset == 0 {
 		return base, nil
@@ -169,14 +191,23 @@ func (r *Replay) instant(ctx context.Context, m Moment, base time.Duration) (tim
 	return at, nil
 }
 
-// reach is how many entries are folded on before an image is looked for:
-// loading one costs about as much.
+// Fold returns the fold right after entry seq, which the caller owns. Unlike
+// [Replay.At] it does not complete the entry's instant, because a writer that
+// continues from there needs it open. Seq 0 is the fold before the first entry.
+func (r *Replay) Fold(ctx context.Context, seq eventlog.Seq) (*projection.Fold, error) {
+	if err := r.checkSeq(Moment{Seq: seq}); err != nil {
+		return nil, err
+	}
+	return r.foldTo(ctx, seq, nil, nil)
+}
+
+// reach is the number of entries that are folded without looking for an image:
+// loading an image costs about as much.
 const reach = snapshot.DefaultInterval
 
 // foldTo returns the fold right after entry seq, without completing its
-// instant, so that the fold's At is the entry's. It goes on from start, which
-// may be nil, unless an image is nearer; saw, if not nil, is called after each
-// entry.
+// instant, so that the fold's At is the entry's. It continues from start, which may be
+// nil, unless an image is nearer. It calls saw, if not nil, after each entry.
 func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection.Fold, saw func(*projection.Fold)) (*projection.Fold, error) {
 	var have eventlog.Seq
 	if start != nil {
@@ -188,7 +219,7 @@ func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			break // an image saves time and nothing else
+			break // an image only saves time, so fold without it
 		}
 		if !ok || img.Head.Seq <= have || img.Head.Seq > limit {
 			break
@@ -205,9 +236,9 @@ func (r *Replay) foldTo(ctx context.Context, seq eventlog.Seq, start *projection
 	return start, r.foldOn(ctx, start, seq, saw)
 }
 
-// foldFrom is foldTo from img, or nil when img does not fit the log or the
-// projections. One reading does both, for opening one costs as much as folding
-// hundreds of entries.
+// foldFrom is foldTo from img. It returns nil if img does not match the log or the
+// projections. One iterator serves the check and the fold, because opening one costs
+// as much as folding hundreds of entries.
 func (r *Replay) foldFrom(ctx context.Context, img projection.Image, seq eventlog.Seq, saw func(*projection.Fold)) (*projection.Fold, error) {
 	var f *projection.Fold
 	for e, err := range r.src.Entries(ctx, img.Head.Seq) {
@@ -215,13 +246,13 @@ func (r *Replay) foldFrom(ctx context.Context, img projection.Image, seq eventlo
 			return nil, fmt.Errorf("replay: read from entry %d: %w", img.Head.Seq, err)
 		}
 		if f == nil {
-			// An image of a later time than its entry's would be a state too
-			// far on.
+			// An image with a later time than its entry has already advanced beyond the
+			// entry's instant.
 			if e.Head() != img.Head || e.At != img.At {
 				return nil, nil
 			}
 			if f, err = projection.RestoreFold(r.set, img); err != nil {
-				return nil, nil // an image that cannot be restored is passed over
+				return nil, nil // an image that cannot be restored is skipped
 			}
 		} else if err := r.apply(f, &e, saw); err != nil {
 			return nil, err
@@ -243,7 +274,7 @@ func (r *Replay) apply(f *projection.Fold, e *eventlog.Entry, saw func(*projecti
 	return nil
 }
 
-// ended is the error of a source that has fewer entries than its Head says.
+// ended returns the error for a source that has fewer entries than its Head says.
 func (r *Replay) ended(ctx context.Context, after, want eventlog.Seq) error {
 	if err := ctx.Err(); err != nil {
 		return err

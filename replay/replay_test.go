@@ -12,6 +12,8 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -20,8 +22,8 @@ import (
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
-// song is four entries: at 100 ms a note of 50, at 120 one of 200, at 120 one
-// of 10, at 500 an interruption of nothing.
+// song is four entries: at 100 ms a note of 50 ms, at 120 ms one of 200 ms, at 120 ms
+// one of 10 ms, and at 500 ms an interruption while no note plays.
 func song() *tape {
 	s := &tape{}
 	s.add(100*ms, 50)
@@ -56,7 +58,7 @@ func Example() {
 
 func ExampleReplay_Scan() {
 	r := replay.Open(song(), toys, nil)
-	finished := replay.Predicate{Needs: replay.NeedsState, Test: func(_ context.Context, s *replay.Step) (bool, error) {
+	finished := replay.EntryPredicate{Needs: replay.NeedsState, Test: func(_ context.Context, s *replay.ScanStep) (bool, error) {
 		return s.View()["band"].(map[string]any)["finished"].(int64) > 0, nil
 	}}
 	for hit, err := range r.Scan(context.Background(), 1, 4, finished, replay.First) {
@@ -71,7 +73,7 @@ func ExampleReplay_Bisect() {
 		s.add(10*ms, 1)
 	}
 	r := replay.Open(s, toys, nil)
-	found, err := r.Bisect(context.Background(), 0, 1000, func(_ context.Context, _ replay.Moment, f *projection.Fold) (replay.Verdict, error) {
+	found, err := r.Bisect(context.Background(), 0, 1000, func(_ context.Context, _ replay.Moment, f *projection.Fold) (replay.TestResult, error) {
 		if f.State("band").(*band).finished >= 700 {
 			return replay.Bad, nil
 		}
@@ -102,7 +104,7 @@ func genMoment(t *rapid.T, s *tape) replay.Moment {
 	return replay.Moment{Seq: eventlog.Seq(n), Offset: time.Duration(rapid.Int64Range(0, int64(room)).Draw(t, "offset"))}
 }
 
-// slow is the state at m by the shortest way to say it.
+// slow computes the state at m by the simplest algorithm.
 func slow(t interface{ Fatal(...any) }, s *tape, m replay.Moment) *projection.Fold {
 	f := projection.NewFold(toys, genesis)
 	for i := range s.entries[:m.Seq] {
@@ -114,8 +116,8 @@ func slow(t interface{ Fatal(...any) }, s *tape, m replay.Moment) *projection.Fo
 	return f
 }
 
-// The state at a moment is the same from the beginning, from any image, and
-// with a cursor that comes from anywhere; images that do not fit are passed over.
+// The state at a moment is the same from the beginning, from any image, and with a
+// cursor from any position; images that do not match are skipped.
 func TestAtProperty(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
@@ -138,15 +140,11 @@ func TestAtProperty(t *testing.T) {
 			m := genMoment(t, s)
 			want := slow(t, s, m)
 			got, err := r.At(ctx, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(want.Image(), got.Image()); diff != "" {
 				t.Fatalf("At(%v):\n%s", m, diff)
 			}
-			if err := c.Seek(ctx, m); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, c.Seek(ctx, m))
 			if diff := cmp.Diff(want.Image(), c.Fold().Image()); diff != "" || c.Moment() != m {
 				t.Fatalf("cursor at %v, sought %v:\n%s", c.Moment(), m, diff)
 			}
@@ -154,7 +152,7 @@ func TestAtProperty(t *testing.T) {
 	})
 }
 
-// Images from a real store take part, and one of another chain does not.
+// Replay uses images from a real store, but not those of another chain.
 func TestStored(t *testing.T) {
 	ctx := context.Background()
 	s := &tape{}
@@ -162,17 +160,13 @@ func TestStored(t *testing.T) {
 		s.add(10*ms, 7)
 	}
 	store, err := snapshot.Open(filepath.Join(t.TempDir(), "snapshots.db"), snapshot.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = store.Close() }()
 	for _, img := range takeImages(s, func(n eventlog.Seq) bool { return n%10 == 0 }) {
 		if img.Head.Seq == 40 {
 			img.Head.Hash[0]++
 		}
-		if err := store.Put("tape", img); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Put("tape", img))
 	}
 	r := replay.Open(s, toys, replay.Stored(store, s, toys))
 	for _, tt := range []struct {
@@ -182,9 +176,7 @@ func TestStored(t *testing.T) {
 		s.reads = 0
 		m := replay.Moment{Seq: tt.seq}
 		f, err := r.At(ctx, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(slow(t, s, m).Digests(), f.Digests()); diff != "" {
 			t.Errorf("at %d:\n%s", tt.seq, diff)
 		}
@@ -279,9 +271,7 @@ func TestStepCommandBothWays(t *testing.T) {
 	for c.StepCommand(ctx, 1) == nil {
 		there = append(there, c.Moment().String())
 	}
-	if err := c.Seek(ctx, replay.Moment{Seq: 2500}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Seek(ctx, replay.Moment{Seq: 2500}))
 	s.reads = 0
 	for c.StepCommand(ctx, -1) == nil {
 		back = append([]string{c.Moment().String()}, back...)
@@ -294,8 +284,8 @@ func TestStepCommandBothWays(t *testing.T) {
 	}
 }
 
-// The commands of two ranges that meet between two instants are those of the
-// whole, and frames change nothing but updates.
+// The commands of two adjacent ranges are those of the whole range, and the frame
+// length affects only updates.
 func TestCommandsProperty(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
@@ -303,31 +293,23 @@ func TestCommandsProperty(t *testing.T) {
 		r := replay.Open(s, toys, takeImages(s, func(n eventlog.Seq) bool { return n%5 == 0 }))
 		var whole, framed, parts recorder
 		end := replay.Moment{Seq: s.Head().Seq, Offset: 100 * ms}
-		if err := r.Commands(ctx, replay.Moment{}, end, 0, &whole); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Commands(ctx, replay.Moment{}, end, 7*ms, &framed); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Commands(ctx, replay.Moment{}, end, 0, &whole))
+		require.NoError(t, r.Commands(ctx, replay.Moment{}, end, 7*ms, &framed))
 		if diff := cmp.Diff(whole.commands, framed.commands); diff != "" {
 			t.Fatalf("frames changed commands:\n%s", diff)
 		}
 		at := genMoment(t, s)
 		next := at
 		next.Offset++
-		if err := r.Commands(ctx, replay.Moment{}, at, 0, &parts); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, r.Commands(ctx, replay.Moment{}, at, 0, &parts))
 		var err error
-		if next.Compare(end) <= 0 { // otherwise the first part is all there is
+		if next.Compare(end) <= 0 { // otherwise the first part is the whole range
 			err = r.Commands(ctx, next, end, 0, &parts)
 		}
 		if errors.Is(err, replay.ErrNoAddress) { // the next moment is the next entry
 			err = r.Commands(ctx, replay.Moment{Seq: at.Seq + 1}, end, 0, &parts)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if diff := cmp.Diff(whole.commands, parts.commands); diff != "" {
 			t.Fatalf("cut at %v (-whole +parts):\n%s", at, diff)
 		}
@@ -339,34 +321,26 @@ func TestCommands(t *testing.T) {
 	r := replay.Open(song(), toys, nil)
 	var rec recorder
 	err := r.Commands(ctx, replay.Moment{Seq: 3, Offset: 10 * ms}, replay.Moment{Seq: 3, Offset: 200 * ms}, 50*ms, &rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff([]string{"complete 130ms", "complete 150ms", "complete 320ms"}, rec.commands); diff != "" {
 		t.Errorf("commands:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"150ms", "200ms", "250ms", "300ms"}, rec.updates); diff != "" {
 		t.Errorf("updates:\n%s", diff)
 	}
-	if err := r.Commands(ctx, replay.Moment{Seq: 3}, replay.Moment{Seq: 1}, 0, &rec); !errors.Is(err, replay.ErrSyntax) {
-		t.Errorf("backwards: err = %v, want ErrSyntax", err)
-	}
+	assert.ErrorIs(t, r.Commands(ctx, replay.Moment{Seq: 3}, replay.Moment{Seq: 1}, 0, &rec), replay.ErrSyntax, "backwards")
 }
 
-// json-patch, which has nothing to do with jsondiff, makes b of a with the diff.
+// json-patch, a library independent of jsondiff, applies the diff to a and gets b.
 func TestDiffProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gen := rapid.MapOfN(rapid.SampledFrom([]string{"a", "b", "a/b", "~", "é"}), genValue(3), 0, 4)
 		a, b := gen.Draw(t, "a"), gen.Draw(t, "b")
 		diff, err := replay.Diff(a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		before, after := marshal(t, a), marshal(t, b)
 		patch, err := jsonpatch.DecodePatch(diff)
-		if err != nil {
-			t.Fatalf("%s: %v", diff, err)
-		}
+		require.NoErrorf(t, err, "%s", diff)
 		got, err := patch.Apply(before)
 		// Its own Equal fails on null in an array.
 		if err != nil || !cmp.Equal(unmarshal(t, got), unmarshal(t, after)) {
@@ -404,18 +378,14 @@ func genValue(depth int) *rapid.Generator[any] {
 
 func marshal(t *rapid.T, v any) []byte {
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
 func unmarshal(t *rapid.T, data []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, d.Decode(&v))
 	return v
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// Choreographer is a state that knows the session's performances; without one
-// among the projections no address of a performance resolves.
+// Choreographer is a state that knows the session's performances. Without one among
+// the projections, addresses of performances do not resolve.
 type Choreographer interface {
 	Scheduler() *choreography.Scheduler
 }
 
-// Resolve returns the moment that a is in this session. The error is an
-// [ErrNoAddress] when it has none.
+// Resolve returns the moment that a refers to in this session. The error is an
+// [ErrNoAddress] if there is none.
 func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
 	head := r.src.Head()
 	var m Moment
@@ -38,7 +38,7 @@ func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
 	case byPerformance:
 		m, err = r.findPerformance(ctx, a)
 	case byBookmark:
-		return Moment{}, noAddress(a.text, "nothing of this session can be addressed by a bookmark yet")
+		return Moment{}, noAddress(a.text, "sessions cannot be addressed by a bookmark yet")
 	case byBeat, byTurn:
 		m.Seq, err = r.findMark(ctx, a)
 	}
@@ -65,8 +65,8 @@ func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
 	return m, nil
 }
 
-// ResolveRange returns the two ends of rg. Without a beginning it is the zero
-// Moment, without an end the last entry.
+// ResolveRange returns the two ends of rg. A missing beginning is the zero Moment, a
+// missing end the last entry.
 func (r *Replay) ResolveRange(ctx context.Context, rg Range) (from, to Moment, err error) {
 	to = Moment{Seq: r.src.Head().Seq}
 	if rg.From != nil {
@@ -85,8 +85,7 @@ func (r *Replay) ResolveRange(ctx context.Context, rg Range) (from, to Moment, e
 	return from, to, nil
 }
 
-// maxCandidates bounds the entries that an ambiguous hash prefix is answered
-// with.
+// maxCandidates bounds the entries listed in the error for an ambiguous hash prefix.
 const maxCandidates = 8
 
 func (r *Replay) findHash(ctx context.Context, a Address) (eventlog.Seq, error) {
@@ -125,7 +124,7 @@ func (r *Replay) findHash(ctx context.Context, a Address) (eventlog.Seq, error) 
 }
 
 func hasPrefix(h eventlog.Hash, prefix string) bool {
-	// Most hashes differ in the first byte; only the others are written out.
+	// Most hashes differ in the first byte; only the others are formatted.
 	var first [2]byte
 	hex.Encode(first[:], h[:1])
 	return string(first[:]) == prefix[:2] && strings.HasPrefix(h.String(), prefix)
@@ -164,13 +163,13 @@ func (r *Replay) origin() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// MomentAt returns the moment of a session time: the last entry that is not
-// later, and the rest as its offset. It reads a logarithmic number of entries.
+// MomentAt returns the moment of a session time: the last entry that is not later,
+// with the remaining time as its offset. It reads a logarithmic number of entries.
 func (r *Replay) MomentAt(ctx context.Context, at time.Duration) (Moment, error) {
 	if at < 0 {
 		return Moment{}, noAddress("t:"+at.String(), "session time begins at 0")
 	}
-	// Entry low is not later than at, entry high is, or is beyond the end.
+	// Entry low is not later than at; entry high is later, or is beyond the end.
 	low, high := eventlog.Seq(0), r.src.Head().Seq+1
 	base := time.Duration(0)
 	for high-low > 1 {
@@ -211,8 +210,8 @@ func (r *Replay) findPerformance(ctx context.Context, a Address) (Moment, error)
 	if err := r.checkSeq(m); err != nil {
 		return Moment{}, noAddress(a.text, "the last entry of %s is %d", r.src.Name(), r.src.Head().Seq)
 	}
-	// Up to the entry before, and then the entry: an image of right there may
-	// be of the end of the instant, when a short performance is over.
+	// Fold to the previous entry and then apply this one: an image at this entry may
+	// be of the end of its instant, when a short performance has ended.
 	f, err := r.foldTo(ctx, m.Seq-1, nil, nil)
 	if err != nil {
 		return Moment{}, err
@@ -229,12 +228,12 @@ func (r *Replay) findPerformance(ctx context.Context, a Address) (Moment, error)
 		known = true
 		for p := range s.Scheduler().Performances() {
 			if p.ID() == a.name {
-				return m, nil // it begins when its signal comes
+				return m, nil // it begins with its signal
 			}
 		}
 	}
 	if !known {
-		return Moment{}, noAddress(a.text, "no projection here knows performances")
+		return Moment{}, noAddress(a.text, "no projection of this session has performances")
 	}
 	return Moment{}, noAddress(a.text, "entry %d began no such performance", m.Seq)
 }

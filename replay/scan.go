@@ -9,28 +9,28 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// Needs says what a [Predicate] looks at besides the entry. What it does not
-// need is not computed.
+// Needs lists the inputs of a [EntryPredicate] besides the entry. Others are not
+// computed.
 type Needs uint8
 
-// What a predicate may need. They combine with |.
+// The inputs of a predicate. They combine with |.
 const (
 	NeedsEntry Needs = 0      // the entry alone: nothing is folded
-	NeedsState Needs = 1 << 0 // [Step.Fold] and [Step.View]
-	NeedsPrev  Needs = 1 << 1 // [Step.Prev], and with it the state
+	NeedsState Needs = 1 << 0 // [ScanStep.Fold] and [ScanStep.View]
+	NeedsPrev  Needs = 1 << 1 // [ScanStep.Prev], and with it the state
 )
 
-// Predicate is a question about each entry and the state after it.
-type Predicate struct {
+// EntryPredicate is a condition on each entry and the state after it.
+type EntryPredicate struct {
 	Needs Needs
 
-	// Test answers it. The step is only lent. An error ends the scan.
-	Test func(ctx context.Context, s *Step) (bool, error)
+	// Test evaluates the condition. An error ends the scan.
+	Test func(ctx context.Context, s *ScanStep) (bool, error)
 }
 
-// Step is one entry of a scan and the state right after it, its instant
-// complete. It is good until the predicate returns.
-type Step struct {
+// ScanStep is one entry of a scan and the state right after it, its instant
+// complete. It is valid until the predicate returns.
+type ScanStep struct {
 	Entry *eventlog.Entry
 	Fold  *projection.Fold // nil unless the predicate needs the state
 
@@ -39,7 +39,7 @@ type Step struct {
 
 // View returns the state's view, made once a step, or nil if the predicate
 // does not need the state.
-func (s *Step) View() map[string]any {
+func (s *ScanStep) View() map[string]any {
 	if s.view == nil && s.Fold != nil {
 		s.view = s.Fold.View()
 	}
@@ -48,7 +48,7 @@ func (s *Step) View() map[string]any {
 
 // Prev returns the view after the entry before, or nil if the predicate does
 // not need it.
-func (s *Step) Prev() map[string]any { return s.prev }
+func (s *ScanStep) Prev() map[string]any { return s.prev }
 
 // Mode says which steps a scan reports.
 type Mode uint8
@@ -56,26 +56,26 @@ type Mode uint8
 // The modes of a scan.
 const (
 	All     Mode = iota // each step where the predicate is true
-	First               // the first of them, and stop
-	Last                // the last of them
-	Changes             // each step where the answer is another than at the step before; before the first it is false
+	First               // only the first of them; the scan stops there
+	Last                // only the last of them
+	Changes             // each step where the predicate's value changes; before the first step it is false
 )
 
 // Hit is a step that a scan reports.
 type Hit struct {
 	Entry eventlog.Entry
-	Value bool // what the predicate said; false only with Changes
+	Value bool // the predicate's value; false only with Changes
 }
 
-// Scan asks pred about every entry from one Seq to another, both included, in
-// one pass, and yields what mode reports. That is exact for every Seq and
-// assumes nothing of the predicate. From 0 is from 1; a to beyond the last
-// entry is [ErrNoAddress]. After an error the sequence ends.
-func (r *Replay) Scan(ctx context.Context, from, to eventlog.Seq, pred Predicate, mode Mode) iter.Seq2[Hit, error] {
+// Scan evaluates pred at every entry from one Seq to another, both included, in one
+// pass, and yields the steps that mode selects. It evaluates every Seq, so the result
+// holds for any predicate. A from of 0 means 1; a to beyond the last entry is
+// [ErrNoAddress]. After an error the sequence ends.
+func (r *Replay) Scan(ctx context.Context, from, to eventlog.Seq, pred EntryPredicate, mode Mode) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		var last *Hit
 		was := false
-		err := r.steps(ctx, max(from, 1), to, pred.Needs, func(s *Step) (bool, error) {
+		err := r.steps(ctx, max(from, 1), to, pred.Needs, func(s *ScanStep) (bool, error) {
 			is, err := pred.Test(ctx, s)
 			if err != nil {
 				return false, fmt.Errorf("replay: scan entry %d: %w", s.Entry.Seq, err)
@@ -112,15 +112,15 @@ func (r *Replay) Scan(ctx context.Context, from, to eventlog.Seq, pred Predicate
 }
 
 // steps calls visit for each entry of from..to until it returns false.
-func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, visit func(*Step) (bool, error)) error {
+func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, visit func(*ScanStep) (bool, error)) error {
 	if from > to {
 		return nil
 	}
 	if err := r.checkSeq(Moment{Seq: to}); err != nil {
 		return err
 	}
-	var entry eventlog.Entry // one for all steps, which are only lent
-	s := Step{Entry: &entry}
+	var entry eventlog.Entry // reused by all steps: a step is valid only during the call
+	s := ScanStep{Entry: &entry}
 	if needs != NeedsEntry {
 		f, err := r.foldTo(ctx, from-1, nil, nil)
 		if err != nil {
@@ -135,7 +135,7 @@ func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, 
 		}
 		if s.Fold != nil {
 			if needs&NeedsPrev != 0 {
-				s.prev = s.View() // of the step before, often made already
+				s.prev = s.View() // of the previous step, often computed already
 			}
 			s.view = nil
 			if err := s.Fold.Apply(&e); err != nil {

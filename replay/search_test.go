@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -15,7 +17,7 @@ import (
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
-func hits(t interface{ Fatal(...any) }, r *replay.Replay, from, to eventlog.Seq, p replay.Predicate, mode replay.Mode) []string {
+func hits(t interface{ Fatal(...any) }, r *replay.Replay, from, to eventlog.Seq, p replay.EntryPredicate, mode replay.Mode) []string {
 	got := []string{}
 	for hit, err := range r.Scan(context.Background(), from, to, p, mode) {
 		if err != nil {
@@ -26,7 +28,7 @@ func hits(t interface{ Fatal(...any) }, r *replay.Replay, from, to eventlog.Seq,
 	return got
 }
 
-// Each mode reports what a loop over all states says it has to.
+// Each mode reports the same steps as a loop over all states.
 func TestScanProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genTape(t)
@@ -35,7 +37,7 @@ func TestScanProperty(t *testing.T) {
 		from := eventlog.Seq(rapid.IntRange(0, int(to)).Draw(t, "from"))
 		limit := rapid.Int64Range(0, 3).Draw(t, "limit")
 		running := func(view map[string]any) int64 { return view["band"].(map[string]any)["running"].(int64) }
-		p := replay.Predicate{Needs: replay.NeedsState | replay.NeedsPrev, Test: func(_ context.Context, s *replay.Step) (bool, error) {
+		p := replay.EntryPredicate{Needs: replay.NeedsState | replay.NeedsPrev, Test: func(_ context.Context, s *replay.ScanStep) (bool, error) {
 			if s.Prev()["seq"].(int64)+1 != int64(s.Entry.Seq) {
 				return false, fmt.Errorf("prev is at %v", s.Prev()["seq"])
 			}
@@ -68,7 +70,7 @@ func TestScanProperty(t *testing.T) {
 func TestScanEntriesOnly(t *testing.T) {
 	s := song()
 	r := replay.Open(s, nil, nil)
-	p := replay.Predicate{Test: func(_ context.Context, s *replay.Step) (bool, error) {
+	p := replay.EntryPredicate{Test: func(_ context.Context, s *replay.ScanStep) (bool, error) {
 		if s.Fold != nil || s.View() != nil || s.Prev() != nil {
 			return false, errors.New("there is a state")
 		}
@@ -82,21 +84,17 @@ func TestScanEntriesOnly(t *testing.T) {
 func TestScanErrors(t *testing.T) {
 	r := replay.Open(song(), toys, nil)
 	fails := errors.New("fails")
-	p := replay.Predicate{Test: func(context.Context, *replay.Step) (bool, error) { return false, fails }}
+	p := replay.EntryPredicate{Test: func(context.Context, *replay.ScanStep) (bool, error) { return false, fails }}
 	for _, err := range r.Scan(context.Background(), 1, 4, p, replay.All) {
-		if !errors.Is(err, fails) {
-			t.Errorf("err = %v", err)
-		}
+		assert.ErrorIs(t, err, fails)
 	}
 	for _, err := range r.Scan(context.Background(), 1, 5, p, replay.All) {
-		if !errors.Is(err, replay.ErrNoAddress) {
-			t.Errorf("err = %v", err)
-		}
+		assert.ErrorIs(t, err, replay.ErrNoAddress)
 	}
 }
 
-// Bisection finds what a linear search finds, in a logarithmic number of
-// tests, and with skipped places either that or a range that holds it.
+// Bisect finds the same entry as a linear search, in a logarithmic number of tests.
+// With skipped entries it finds that entry or a range that contains it.
 func TestBisectProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &tape{}
@@ -113,7 +111,7 @@ func TestBisectProperty(t *testing.T) {
 		}
 		tested := make(map[eventlog.Seq]int)
 		got, err := replay.Open(s, toys, nil).Bisect(context.Background(), good, bad,
-			func(_ context.Context, m replay.Moment, f *projection.Fold) (replay.Verdict, error) {
+			func(_ context.Context, m replay.Moment, f *projection.Fold) (replay.TestResult, error) {
 				if tested[m.Seq]++; tested[m.Seq] > 1 || f.Head().Seq != m.Seq {
 					return 0, fmt.Errorf("test %d of %v with a fold of %v", tested[m.Seq], m, f.Head())
 				}
@@ -125,9 +123,7 @@ func TestBisectProperty(t *testing.T) {
 				}
 				return replay.Good, nil
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got.Good >= first || got.Bad < first || got.Tests != len(tested) {
 			t.Fatalf("%+v, want first bad %d in %d tests", got, first, len(tested))
 		}
@@ -145,8 +141,8 @@ func TestBisectProperty(t *testing.T) {
 func TestBisectErrors(t *testing.T) {
 	ctx := context.Background()
 	r := replay.Open(song(), toys, nil)
-	always := func(v replay.Verdict) replay.Test {
-		return func(context.Context, replay.Moment, *projection.Fold) (replay.Verdict, error) { return v, nil }
+	always := func(v replay.TestResult) replay.Test {
+		return func(context.Context, replay.Moment, *projection.Fold) (replay.TestResult, error) { return v, nil }
 	}
 	fails := errors.New("fails")
 	for _, tt := range []struct {
@@ -161,13 +157,13 @@ func TestBisectErrors(t *testing.T) {
 		{"bad is good", 1, 4, always(replay.Good), replay.ErrEndpoint},
 		{"good is bad", 1, 4, always(replay.Bad), replay.ErrEndpoint},
 		{"good is skipped", 1, 4, always(replay.Skip), replay.ErrEndpoint},
-		{"test fails", 1, 4, func(context.Context, replay.Moment, *projection.Fold) (replay.Verdict, error) { return 0, fails }, fails},
+		{"test fails", 1, 4, func(context.Context, replay.Moment, *projection.Fold) (replay.TestResult, error) { return 0, fails }, fails},
 	} {
 		if _, err := r.Bisect(ctx, tt.good, tt.bad, tt.test); !errors.Is(err, tt.want) {
 			t.Errorf("%s: err = %v, want %v", tt.name, err, tt.want)
 		}
 	}
 	if _, err := r.Bisect(ctx, 1, 4, always(0)); err == nil {
-		t.Error("a verdict that is none: no error")
+		t.Error("an invalid test result: no error")
 	}
 }

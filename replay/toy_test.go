@@ -19,7 +19,7 @@ const ms = time.Millisecond
 type tape struct {
 	entries []eventlog.Entry
 	origin  time.Time
-	reads   int // entries handed out
+	reads   int // entries yielded
 }
 
 var genesis = eventlog.Hash{0xab, 0xcd, 0xef, 0x01}
@@ -60,8 +60,8 @@ func (s *tape) add(pause time.Duration, data ...byte) {
 	s.entries = append(s.entries, e)
 }
 
-// band is a state with performances: an entry of data n > 0 starts an action
-// that runs n ms, one of data 0 interrupts all that run.
+// band is a state with performances: an entry with data n > 0 starts an action of
+// n ms, and one with data 0 interrupts all running actions.
 type band struct {
 	now      time.Duration
 	running  []note // in the order of the entries
@@ -92,7 +92,7 @@ func (b *band) Apply(e *eventlog.Entry) {
 }
 
 func (b *band) Advance(at time.Duration) {
-	for i := range b.running { // what has not begun begins where time stands
+	for i := range b.running { // actions that have not begun begin at the current time
 		if n := &b.running[i]; n.start < 0 {
 			n.start, n.end = b.now, b.now+n.end
 			if b.sink != nil {
@@ -175,7 +175,7 @@ var toys = projection.Set{{
 	Restore: restoreBand,
 }}
 
-// album is images in memory, taken right after their entries.
+// album holds images in memory, taken right after their entries.
 type album []projection.Image
 
 func (a album) Nearest(_ context.Context, seq eventlog.Seq) (projection.Image, bool, error) {
@@ -203,7 +203,7 @@ func takeImages(s *tape, want func(eventlog.Seq) bool) album {
 
 var _ replay.Performer = (*band)(nil)
 
-// recorder keeps commands as text, updates apart.
+// recorder keeps commands as text, with updates in their own list.
 type recorder struct{ commands, updates []string }
 
 func (r *recorder) OnActionStart(c choreography.ActionStart) { r.add("start", c.At) }

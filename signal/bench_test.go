@@ -3,6 +3,8 @@ package signal_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -24,9 +26,7 @@ func BenchmarkParse(b *testing.B) {
 
 func BenchmarkAppend(b *testing.B) {
 	s, err := signal.Parse([]byte(benchLine))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	dst := s.Append(nil)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(dst)))
@@ -37,9 +37,7 @@ func BenchmarkAppend(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	s, err := signal.Parse([]byte(benchLine))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	data := s.Append(nil)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
@@ -52,9 +50,7 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkValidate(b *testing.B) {
 	s, err := signal.Parse([]byte(benchLine))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := s.Validate(); err != nil {
@@ -65,9 +61,7 @@ func BenchmarkValidate(b *testing.B) {
 
 func BenchmarkAppendJSON(b *testing.B) {
 	s, err := signal.Parse([]byte(benchLine))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	dst := s.AppendJSON(nil)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(dst)))
@@ -78,9 +72,7 @@ func BenchmarkAppendJSON(b *testing.B) {
 
 func BenchmarkLookup(b *testing.B) {
 	s, err := signal.Parse([]byte(benchLine))
-	if err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := s.Payload.Lookup("input.limit"); !ok {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrCorrupt is wrapped by errors about msgpack bytes that hold no value, or
-// no signal, of the form this package writes.
+// ErrCorrupt is wrapped by errors about MessagePack bytes that are not a value, or
+// not a signal, in the form that this package writes.
 var ErrCorrupt = errors.New("corrupt")
 
 // readHead reads the first bytes of a msgpack value: its kind, its bits (a
@@ -128,9 +128,9 @@ type span struct{ start, end uint32 }
 func (s span) of(b []byte) []byte { return b[s.start:s.end] }
 
 // keyStack holds the keys of the objects that are open, innermost last. The
-// first few stand in the struct itself, not in a slice made from it: a slice
-// stored through a pointer would move the whole to the heap, and ordinary
-// values are to be read without that.
+// first few are kept in an array of the struct, not in a slice of that array: a
+// slice stored through a pointer would move the struct to the heap, and reading an
+// ordinary value must not allocate.
 type keyStack struct {
 	few  [24]span
 	n    int    // of those in few, while many is nil
@@ -173,7 +173,7 @@ func (k *keyStack) cut(first int) {
 	k.n = first
 }
 
-// duplicate returns one of two equal keys, if there are. It may reorder keys.
+// duplicate returns one of two equal keys, if there are two. It may reorder keys.
 // Few keys are compared in pairs; many are sorted, so that an object made of
 // keys cannot cost the square of its size.
 func duplicate(b []byte, keys []span) (span, bool) {
@@ -199,9 +199,9 @@ func duplicate(b []byte, keys []span) (span, bool) {
 // CheckValue checks bytes of unknown origin: it returns the one complete value
 // at the front of b and the bytes after it, both as views of b.
 //
-// It refuses, with an error that wraps [ErrCorrupt] and names the offset, what
-// no JSON text could have given: binary data, extensions and timestamps,
-// 32-bit floats, keys that are no strings or stand twice in one object, text that
+// It refuses, with an error that wraps [ErrCorrupt] and names the offset, all
+// msgpack that no JSON text can give: binary data, extensions and timestamps,
+// 32-bit floats, keys that are not strings or occur twice in one object, text that
 // is not UTF-8, infinities, nesting beyond [MaxDepth]. It allocates nothing,
 // except to find equal keys among the many of a large object.
 func CheckValue(b []byte) (Value, []byte, error) {
@@ -236,10 +236,10 @@ type checker struct {
 	keys keyStack
 }
 
-// value checks the value at c.i and moves behind it. It returns what is wrong
-// with it, with c.i near the place. depth is how many levels may be opened.
+// value checks the value at c.i and moves behind it. It returns the fault, "" if
+// there is none, with c.i near the place. depth is how many levels may be opened.
 func (c *checker) value(depth int) string {
-	// Short strings and small integers are most of what there is.
+	// Most values are short strings and small integers.
 	if c.i < len(c.b) {
 		switch t := c.b[c.i]; {
 		case t <= 0x7f:
@@ -316,7 +316,7 @@ func (c *checker) object(n uint64, size, depth int) string {
 	first := c.keys.len()
 	c.i += size
 	for ; n > 0; n-- {
-		// Most keys are short; theirs is the head read most often of all.
+		// Most keys are short, so their head is the most frequent of all.
 		k, l, size := KindString, uint64(0), 1
 		if c.i < len(c.b) && c.b[c.i]&0xe0 == 0xa0 {
 			l = uint64(c.b[c.i] & 0x1f)

@@ -16,7 +16,7 @@ const (
 
 // Append appends the signal's entry data to dst; the package comment has the
 // format. The signal must come from [Parse], [ParseLenient] or [Decode], or have
-// passed [Signal.Validate]: bytes made of another may not decode.
+// passed [Signal.Validate]; the bytes of any other signal may not decode.
 func (s *Signal) Append(dst []byte) []byte {
 	if s.Raw != nil {
 		dst = append(dst, 0x90|rawForm)
@@ -52,11 +52,10 @@ func (s *Signal) Append(dst []byte) []byte {
 // Decode reads entry data written by [Signal.Append]. The signal's strings
 // and values are views of data.
 //
-// Decode trusts nothing: it checks every element's kind, that each is whole,
-// and that nothing follows. What is inside metadata and payload it only
-// measures, which is most of the time it takes: a [Value]'s methods find
-// nothing in malformed bytes and never panic, and [CheckValue] tells who wants
-// to know. It does not ask the schema again, so that a log stays readable when
+// Decode accepts bytes of unknown origin: it checks the kind of every element, that
+// each is complete, and that nothing follows. It only measures the contents of
+// metadata and payload, which takes most of its time: a [Value]'s methods treat
+// malformed bytes as absent and never panic, and [CheckValue] reports them. Decode does not check the schema again, so that a log stays readable when
 // the schema grows. Its errors wrap [ErrCorrupt].
 func Decode(data []byte) (Signal, error) {
 	r := reader{b: data}
@@ -96,6 +95,30 @@ func Decode(data []byte) (Signal, error) {
 	return s, nil
 }
 
+// DecodeSound is [Decode] that also checks metadata and payload, or the raw object,
+// as [CheckValue] does. A fold that keeps values of a signal uses DecodeSound,
+// because the readers of its state refuse malformed values.
+func DecodeSound(data []byte) (Signal, error) {
+	s, err := Decode(data)
+	if err != nil {
+		return Signal{}, err
+	}
+	if s.Raw != nil {
+		_, _, err = CheckValue(s.Raw) // the others are parts of it
+	} else {
+		if s.Metadata != nil {
+			_, _, err = CheckValue(s.Metadata)
+		}
+		if err == nil {
+			_, _, err = CheckValue(s.Payload)
+		}
+	}
+	if err != nil {
+		return Signal{}, err
+	}
+	return s, nil
+}
+
 // reader takes the elements of entry data one by one. After its first error
 // every element is empty.
 type reader struct {
@@ -111,7 +134,7 @@ func (r *reader) fail(why string) {
 }
 
 // first reads the head of the outer array, which is always of one byte, and
-// returns its length, -1 if there is no such head.
+// returns its length, -1 if data does not begin with such a head.
 func (r *reader) first() int {
 	if len(r.b) == 0 || r.b[0]&0xf0 != 0x90 {
 		return -1

@@ -13,8 +13,8 @@ type ruleSet struct {
 }
 
 // compileSchema turns the text of the schema into rules. It knows the part of
-// JSON Schema that the protocol is written in, and panics on any other: a
-// constraint must not be passed over in silence.
+// JSON Schema that the protocol uses, and panics on any other keyword, so that no
+// constraint is ignored.
 func compileSchema(text string) *ruleSet {
 	root, err := ParseValue([]byte(text))
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *schemaCompiler) rule(v Value, at string) *rule {
 	for key, value := range v.Members() {
 		switch key {
 		case "$schema", "$id", "description", "$defs":
-			// Say nothing about values.
+			// These keywords do not constrain values.
 		case "title":
 			r.title, _ = value.Text()
 		case "type":
@@ -56,7 +56,7 @@ func (c *schemaCompiler) rule(v Value, at string) *rule {
 		case "minimum":
 			var ok bool
 			if r.minimum, ok = value.Int64(); !ok || r.minimum < -1<<53 || r.minimum > 1<<53 {
-				c.bug(at, "the minimum %s is no integer that a double keeps", value)
+				c.bug(at, "the minimum %s is not an integer that a double holds", value)
 			}
 			r.bounded = true
 		case "required":
@@ -82,15 +82,14 @@ func (c *schemaCompiler) rule(v Value, at string) *rule {
 	for _, name := range required {
 		i := r.find(name)
 		if i < 0 {
-			c.bug(at, "%q is required and no property", name)
+			c.bug(at, "%q is required but not a property", name)
 		}
 		r.members[i].required = true
 	}
 	return r
 }
 
-// consistent makes sure that every constraint of r is one that its check
-// looks at.
+// consistent panics if check would ignore a constraint of r.
 func (c *schemaCompiler) consistent(r *rule, required int, at string) {
 	number := r.kind == FieldInteger || r.kind == FieldNumber
 	switch {
@@ -99,7 +98,7 @@ func (c *schemaCompiler) consistent(r *rule, required int, at string) {
 	case r.enum != nil && r.kind != FieldString, r.bounded && !number:
 		c.bug(at, "enum or minimum on a %s", r.kind)
 	case !r.closed && (len(r.members) > 0 || required > 0), r.closed && r.kind != FieldObject:
-		c.bug(at, "properties of what is no closed object")
+		c.bug(at, "properties of an object that is not closed")
 	case len(r.members) > 64:
 		c.bug(at, "more than 64 properties")
 	}
@@ -110,14 +109,14 @@ func (c *schemaCompiler) branch(v Value, at string) {
 	name, _ := v.Lookup("if.properties.type.const")
 	payload, _ := v.Lookup("then.properties.payload")
 	typ, ok := name.Text()
-	// Whatever else stood in the branch would make its text longer.
+	// Any other keyword in the branch would make its text longer.
 	want := fmt.Sprintf(`{"if":{"properties":{"type":{"const":%s}}},"then":{"properties":{"payload":%s}}}`, name, payload)
 	if !ok || at != "#" || v.String() != want || c.set.payloads[typ] != nil {
 		c.bug(at, "allOf has a branch that is not understood, or twice: %s", v)
 	}
 	r := c.rule(payload, at+"/allOf/"+typ)
 	if r.kind != FieldObject || r.title != typ {
-		c.bug(at, "the payload of %s is no object, or has another title", typ)
+		c.bug(at, "the payload of %s is not an object, or has another title", typ)
 	}
 	c.set.types = append(c.set.types, typ)
 	c.set.payloads[typ] = r
@@ -153,7 +152,7 @@ func (c *schemaCompiler) texts(v Value, at string) []string {
 	for e := range v.Elements() {
 		text, ok := e.Text()
 		if !ok {
-			c.bug(at, "%s is no list of strings", v)
+			c.bug(at, "%s is not a list of strings", v)
 		}
 		list = append(list, text)
 	}

@@ -9,12 +9,12 @@ import (
 func TestCompileSchemaRefusesWhatItWouldIgnore(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"type": "integer", "minimum": 0`, `"type": "integer", "maximum": 9`, `the keyword "maximum" is not understood`},
-		{`"minimum": 0`, `"minimum": 0.5`, "no integer"},
-		{`"enum": ["warning", "error", "critical"]`, `"enum": [1]`, "no list of strings"},
+		{`"minimum": 0`, `"minimum": 0.5`, "not an integer"},
+		{`"enum": ["warning", "error", "critical"]`, `"enum": [1]`, "not a list of strings"},
 		{`"type": "boolean"`, `"type": "boolean", "enum": ["x"]`, "enum or minimum on a boolean"},
 		{`"type": "boolean"`, `"type": "null"`, `the type "null" is not understood`},
 		{`{ "type": "string" }`, `{ "title": "s" }`, "no type"},
-		{`"required": ["x", "y"]`, `"required": ["x", "z"]`, `"z" is required and no property`},
+		{`"required": ["x", "y"]`, `"required": ["x", "z"]`, `"z" is required but not a property`},
 		{`"additionalProperties": false`, `"additionalProperties": {"type": "string"}`, "additionalProperties is not false"},
 		{`"#/$defs/position"`, `"#/$defs/nowhere"`, "leads nowhere"},
 		{`"$ref": "#/$defs/position"`, `"$ref": "#/$defs/position", "title": "p"`, "is not understood"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sajou-dev/sajou-go/internal/msgptest"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -30,7 +31,7 @@ func bounded(t *testing.T, n int, f func()) {
 // exactness are the reasons for which JSON that others take is refused here.
 var exactness = []string{"64 bits", "double", "800", "twice", "UTF-8", "surrogate", "nested"}
 
-// FuzzParse: no text makes trouble; what is read is what encoding/json reads,
+// FuzzParse: no text makes Parse panic; what is read is what encoding/json reads,
 // and survives every way out and back; what encoding/json takes is refused for
 // exactness alone.
 func FuzzParse(f *testing.F) {
@@ -57,6 +58,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		sameAsReference(t, text, v)
+		sameToOthers(t, v)
 		if lenient == nil {
 			roundTrip(t, text, s)
 		} else if v.Kind() == signal.KindObject {
@@ -74,7 +76,7 @@ func containsAny(s string, parts []string) bool {
 	return false
 }
 
-// FuzzDecode: no entry data makes trouble, and what is decoded can be written
+// FuzzDecode: no entry data makes Decode panic, and a decoded signal can be written
 // and decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, data := range entryData(f) {
@@ -116,8 +118,78 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzCheckValue: no bytes make trouble, checked or not; what passes is a JSON
-// value that this package reads back.
+// DecodeSound accepts the data that Decode accepts and that has nothing in it that
+// CheckValue refuses, in whichever part.
+func FuzzDecodeSound(f *testing.F) {
+	for _, data := range entryData(f) {
+		f.Add(data)
+	}
+	f.Add([]byte("\x97\xa1i\xa1t\x01\xa1s\xc0\xc0\x81\x01\x02"))                                  // a key that is no string
+	f.Add([]byte("\x97\xa1i\xa1t\x01\xa1s\xc0\x81\xa1k\xa1\xff\x80"))                             // metadata that are not UTF-8
+	f.Add([]byte("\x92\x82\xa1a\x01\xa1a\x02\xa1p"))                                              // a key twice, as it came
+	f.Add([]byte("\x97\xa1i\xa1t\x01\xa1s\xc0\xc0\x81\xa1k\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00")) // not a number
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s signal.Signal
+		var err error
+		bounded(t, len(data), func() { s, err = signal.DecodeSound(data) })
+		loose, looseErr := signal.Decode(data)
+		sound := looseErr == nil
+		for _, v := range []signal.Value{loose.Metadata, loose.Payload, loose.Raw} {
+			if v == nil || loose.Raw != nil && &v[0] != &loose.Raw[0] {
+				continue
+			}
+			if _, rest, err := signal.CheckValue(v); err != nil || len(rest) != 0 {
+				sound = false
+			}
+		}
+		if (err == nil) != sound || err != nil && !errors.Is(err, signal.ErrCorrupt) {
+			t.Fatalf("%x: %v, and its values are sound: %v", data, err, sound)
+		}
+		if diff := cmp.Diff(s, loose, numbers); err == nil && diff != "" {
+			t.Fatalf("%x: (-sound +loose)\n%s", data, diff)
+		}
+		if err == nil {
+			entryToOthers(t, data, &s)
+		}
+	})
+}
+
+// sameToOthers fails if a library that shares no code with this package reads
+// another value from checked bytes.
+func sameToOthers(t *testing.T, v signal.Value) {
+	t.Helper()
+	got, err := msgptest.Decode(v)
+	if err != nil || !reflect.DeepEqual(got, v.Any()) {
+		t.Fatalf("%x is %s, but read by others %v, %v", []byte(v), v, got, err)
+	}
+}
+
+// entryToOthers fails if such a library reads another signal from entry data
+// that DecodeSound has accepted.
+func entryToOthers(t *testing.T, data []byte, s *signal.Signal) {
+	t.Helper()
+	got, err := msgptest.Decode(data)
+	list, ok := got.([]any)
+	if err != nil || !ok {
+		t.Fatalf("%x: read by others as %v, %v", data, got, err)
+	}
+	want := []any{s.Raw.Any(), s.Problem}
+	if s.Raw == nil {
+		want = []any{s.ID, s.Type, s.Timestamp.Value().Any(), s.Source, nil, s.Metadata.Any(), s.Payload.Any()}
+		if s.CorrelationID != nil {
+			want[4] = *s.CorrelationID
+		}
+		if s.Problem != "" {
+			want = append(want, s.Problem)
+		}
+	}
+	if !reflect.DeepEqual(list, want) {
+		t.Fatalf("%x: read by others as %v, want %v", data, list, want)
+	}
+}
+
+// FuzzCheckValue: no bytes make a reader panic, checked or not; what passes is a JSON
+// value that this package reads back, and that other libraries read as the same.
 func FuzzCheckValue(f *testing.F) {
 	for _, data := range entryData(f) {
 		f.Add(data)
@@ -141,6 +213,7 @@ func FuzzCheckValue(f *testing.F) {
 		if len(v)+len(rest) != len(data) || len(v) == 0 {
 			t.Fatalf("%x: %d bytes and %d make not %d", data, len(v), len(rest), len(data))
 		}
+		sameToOthers(t, v)
 		back, err := signal.ParseValue(v.AppendJSON(nil))
 		if err != nil {
 			t.Fatalf("%x: written as %s: %v", data, v, err)

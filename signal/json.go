@@ -101,8 +101,8 @@ func appendValue(dst, b []byte, depth int) ([]byte, int) {
 	return dst, i
 }
 
-// appendText writes a JSON string. It escapes what JSON demands and nothing
-// else; s is UTF-8.
+// appendText writes a JSON string. It escapes only the characters that
+// JSON requires; s is UTF-8.
 func appendText(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

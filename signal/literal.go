@@ -106,13 +106,15 @@ type float struct {
 	power           []byte // digits of the exponent
 }
 
-// value returns the double that f means, or why it cannot be kept as one.
+// value returns the double for f, or why no double keeps it.
 func (f *float) value() (float64, string) {
-	// Most literals need no second look: so few digits are kept by a double
-	// well enough to be told apart, and the exponent is small.
+	// Most literals end here: a double distinguishes decimals of so few digits,
+	// the exponent is small, and a double keeps every integer below 2^53.
 	if len(f.whole)+len(f.fraction) <= 17 && len(f.power) <= 3 {
 		v, err := strconv.ParseFloat(view(f.text), 64)
-		return f.judge(v, err)
+		if err != nil || math.Abs(v) < 1<<53 {
+			return f.judge(v, err)
+		}
 	}
 	// The significant digits, and the power of ten that the first one after
 	// the point would have if the point stood before all of them.
@@ -144,8 +146,8 @@ func (f *float) value() (float64, string) {
 		}
 		return v, ""
 	}
-	// Written anew, so that no run of zeros and no long exponent is left for
-	// the conversion to cut short.
+	// The conversion would truncate runs of zeros and long exponents, so the
+	// decimal is rewritten without them.
 	plain := make([]byte, 0, len(digits)+32)
 	if f.negative {
 		plain = append(plain, '-')
@@ -156,14 +158,42 @@ func (f *float) value() (float64, string) {
 	plain = strconv.AppendInt(plain, int64(point)+f.exponent(), 10)
 	v, err := strconv.ParseFloat(view(plain), 64)
 	v, why := f.judge(v, err)
-	if why != "" || len(digits) <= 17 {
+	// A double holds no fraction from 2^53 on, but some decimals with one are
+	// rounded to there.
+	integral := math.Abs(v) >= 1<<53 && int64(point)+f.exponent() >= int64(len(digits))
+	switch {
+	case why != "" || len(digits) <= 17 && (!integral || written(v, digits)):
 		return v, why
 	}
 	exact, _ := new(big.Rat).SetString(view(plain))
 	if double := new(big.Rat).SetFloat64(v); exact == nil || double == nil || exact.Cmp(double) != 0 {
+		if len(digits) <= 17 {
+			return 0, "an integral number that a double does not keep"
+		}
 		return 0, "a number with more digits than a double keeps"
 	}
 	return v, ""
+}
+
+// written reports whether v is written with these significant digits. A decimal
+// of v's magnitude then reads back as v: 1e23 lies between two doubles, and its
+// nearest double is written 1e+23.
+func written(v float64, digits []byte) bool {
+	var buffer [32]byte
+	shortest := strconv.AppendFloat(buffer[:0], math.Abs(v), 'e', -1, 64)
+	at := 0
+	for _, c := range shortest {
+		switch {
+		case c == 'e':
+			return at == len(digits)
+		case c == '.':
+		case at == len(digits) || c != digits[at]:
+			return false
+		default:
+			at++
+		}
+	}
+	return false
 }
 
 // exponent returns the power, cut to a range far beyond any that a text of
@@ -180,7 +210,7 @@ func (f *float) exponent() int64 {
 	return e
 }
 
-// judge refuses a conversion that overflowed or made a zero of something else.
+// judge refuses a conversion that overflowed, or that gave zero for another number.
 func (f *float) judge(v float64, err error) (float64, string) {
 	if err != nil || math.IsInf(v, 0) {
 		return 0, "a number too great for a double"

@@ -8,7 +8,7 @@ import (
 )
 
 // Number is a JSON number kept exactly: an int64, a uint64 beyond it, or a
-// finite double. The zero Number is none at all. Numbers compare with ==, which
+// finite double. The zero Number is not a number. Numbers compare with ==, which
 // tells 5 from 5.0, and 0.0 from -0.0.
 type Number struct {
 	kind ValueKind // KindInt, KindUint, KindFloat; KindAbsent for the zero Number
@@ -26,8 +26,8 @@ func Uint(u uint64) Number {
 	return Number{KindUint, u}
 }
 
-// Float returns the double f; the zero Number if f is infinite or no number,
-// which JSON cannot write.
+// Float returns the double f, or the zero Number if f is infinite or NaN, which
+// JSON cannot represent.
 func Float(f float64) Number {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return Number{}
@@ -38,8 +38,7 @@ func Float(f float64) Number {
 // IsSet reports whether n is a number.
 func (n Number) IsSet() bool { return n.kind != KindAbsent }
 
-// IsZero reports whether n is the zero Number, which is no number: the
-// number 0 is not zero in this sense.
+// IsZero reports whether n is the zero Number, which is not the number 0.
 func (n Number) IsZero() bool { return n.kind == KindAbsent }
 
 // Kind returns KindInt, KindUint or KindFloat, or KindAbsent for the zero Number.
@@ -59,13 +58,13 @@ func (n Number) Float64() float64 {
 	}
 }
 
-// Int64 returns n if it is an integer that fits an int64; a float is none,
-// even a whole one.
+// Int64 returns n if it is an integer that fits an int64. A float is not an
+// integer, even if it is whole.
 func (n Number) Int64() (int64, bool) { return int64(n.bits), n.kind == KindInt }
 
-// Nanos takes n for a Unix time in milliseconds and returns it in
+// Nanos interprets n as a Unix time in milliseconds and returns it in
 // nanoseconds, a fraction of a nanosecond rounded half away from zero. It
-// returns false when n is no number or the result does not fit an int64.
+// returns false when n is not a number or the result does not fit an int64.
 func (n Number) Nanos() (int64, bool) {
 	const perMilli = 1_000_000
 	var ms, frac int64
@@ -123,6 +122,9 @@ func (n Number) Append(dst []byte) []byte {
 		return msgp.AppendNil(dst)
 	}
 }
+
+// Value returns n as a value, null for the zero Number.
+func (n Number) Value() Value { return n.Append(nil) }
 
 // appendFloat writes the shortest digits that read back as f, plain between
 // 1e-6 and 1e21 as JavaScript does, and always as something that is not an

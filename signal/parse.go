@@ -9,13 +9,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"github.com/sajou-dev/sajou-go/internal/wording"
 )
 
 // ErrSyntax is wrapped by the errors about text that is not JSON, or JSON
 // that cannot be kept exactly.
 var ErrSyntax = errors.New("not exact JSON")
 
-// SyntaxError says where a text stops being exact JSON. It wraps [ErrSyntax].
+// SyntaxError is the place at which a text stops being exact JSON. It wraps [ErrSyntax].
 type SyntaxError struct {
 	Offset int    // in bytes from the start of the text
 	Reason string // what is wrong there
@@ -27,18 +29,28 @@ func (e *SyntaxError) Error() string {
 func (e *SyntaxError) Unwrap() error { return ErrSyntax }
 
 // maxText bounds a JSON text. No value takes more than 9/4 of its text, so
-// spans of what comes of it fit their 32 bits.
+// the offsets of a span fit their 32 bits.
 const maxText = 1 << 30
 
 // ParseValue reads one JSON text, of at most 1 GiB, into an exact value. The
 // order of members is kept.
 //
-// What cannot be kept exactly is refused with a [*SyntaxError], as is what is
-// no JSON: an integer literal beyond int64 and uint64; a number with a fraction
-// or an exponent that overflows a double, is not zero but would become it, or has more than
-// 17 significant digits without being exactly a double (or more than 800 in
-// any case); a key that stands twice in one object; text that is not UTF-8; half a surrogate
-// pair; nesting beyond [MaxDepth]; anything but white space after the value.
+// A literal without fraction and exponent becomes the integer that it names; -0
+// is the integer 0. A literal with a fraction or an exponent becomes the nearest
+// double. For a decimal such as 0.1 that is an approximation, and the double is
+// written with the fewest digits that name it, so a decimal of 15 significant
+// digits is written as the same number. An integral literal keeps its value:
+// 9007199254740993.0, between two doubles, is refused; 1e23, also between two
+// doubles, is kept, because the nearest double is written as 1e+23.
+//
+// ParseValue refuses with a [*SyntaxError] text that is not JSON, and values that it
+// cannot keep in this way: an integer literal beyond int64 and uint64; a number
+// with a fraction or an exponent that overflows a double, is not zero but would
+// become zero, is integral but would be written as another integer, or has more
+// than 17 significant digits without being exactly a double (or more than 800 in
+// any case); a duplicate key in an object; text that is not UTF-8; half a
+// surrogate pair; nesting beyond [MaxDepth]; anything but white space after the
+// value.
 func ParseValue(json []byte) (Value, error) {
 	if len(json) > maxText {
 		return nil, &SyntaxError{0, "a text of more than 1 GiB"}
@@ -256,18 +268,9 @@ func (p *parser) twice(open int, key span) bool {
 	return p.fail(open, fmt.Sprintf("the key %q stands twice in one object", clip(name)))
 }
 
-// clip shortens a name for a message.
-func clip(name string) string {
-	const most = 64
-	if len(name) <= most {
-		return name
-	}
-	n := most
-	for n > 0 && !utf8.RuneStart(name[n]) {
-		n--
-	}
-	return name[:n] + "…"
-}
+// clip shortens a name for a message. Messages of [FieldError] are kept in logs,
+// so the bound is part of the format of entry data.
+func clip(name string) string { return wording.Clip(name, 64) }
 
 // widen replaces the one byte kept free at head by a longer head.
 func (p *parser) widen(head int, b []byte) {
@@ -372,10 +375,10 @@ func appendTextHead(dst []byte, n int) []byte {
 	}
 }
 
-// escape appends what the escape at i stands for and returns its size, 0 if
-// it is none.
+// escape appends the character that the escape at i means and returns the size of
+// the escape, 0 if it is not one.
 func (p *parser) escape(i int) int {
-	const plain = "\"\"\\\\//b\bf\fn\nr\rt\t" // pairs: the letter, what it means
+	const plain = "\"\"\\\\//b\bf\fn\nr\rt\t" // pairs: the letter, its meaning
 	if i+1 >= len(p.src) {
 		p.fail(i, "the text ends inside an escape")
 		return 0

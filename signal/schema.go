@@ -7,13 +7,15 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
 )
 
 //go:embed signal.schema.json
 var schemaText string
 
-// Schema returns the protocol's JSON Schema (draft 2020-12), the authority
-// on what a signal is.
+// Schema returns the protocol's JSON Schema (draft 2020-12), which defines the valid
+// signals.
 func Schema() []byte { return []byte(schemaText) }
 
 // ErrSchema is wrapped by the errors about signals that the schema refuses.
@@ -23,11 +25,24 @@ var ErrSchema = errors.New("not a valid signal")
 // [ErrSchema].
 type FieldError struct {
 	Path   string // JSON pointer from the envelope, like "/payload/toolName"; "" for the whole
-	Reason string // what is wrong with it, like "is required"
+	Reason string // the fault, like "is required"
 }
 
 func (e *FieldError) Error() string { return "signal: " + e.problem() }
 func (e *FieldError) Unwrap() error { return ErrSchema }
+
+// The reasons of a [FieldError]. [ParseLenient] keeps them as a signal's Problem,
+// which is recorded, so they are part of the format of entry data: never reword
+// them. The names in them come from [ValueKind.WithArticle] and the schema, clipped
+// to 64 bytes where a sender wrote them.
+const (
+	problemEnum     = "%q is none of %s"
+	problemKind     = "must be %s, not %s"
+	problemFraction = "must be an integer, not %s"
+	problemMinimum  = "must be at least %d, not %s"
+	problemUnknown  = "is not a field of %s"
+	problemRequired = "is required"
+)
 
 // problem returns the text kept as a signal's Problem.
 func (e *FieldError) problem() string {
@@ -40,7 +55,7 @@ func (e *FieldError) problem() string {
 // under returns e, seen from the object that has the faulty value as its
 // member name.
 func (e *FieldError) under(name string) *FieldError {
-	e.Path = "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(clip(name)) + e.Path
+	e.Path = "/" + jsonpointer.Escape(clip(name)) + e.Path
 	return e
 }
 
@@ -58,10 +73,10 @@ type Field struct {
 	Fields []Field
 }
 
-// FieldKind says what a [Field] holds.
+// FieldKind is the kind of value that a [Field] holds.
 type FieldKind uint8
 
-// The kinds of field. An integer is meant as in mathematics: 5.0 is one.
+// The kinds of field. An integer is any whole number: 5.0 is one.
 const (
 	FieldString FieldKind = iota + 1
 	FieldBool
@@ -88,7 +103,7 @@ func (k FieldKind) String() string {
 
 // PayloadFields returns the fields of a well-known type's payload, in the
 // schema's order; ok is false for any other type, whose payload is free. The
-// caller must not change what it gets.
+// caller must not change the result.
 func PayloadFields(typ string) (fields []Field, ok bool) {
 	r := protocol.payloads[typ]
 	if r == nil {
@@ -101,9 +116,9 @@ func PayloadFields(typ string) (fields []Field, ok bool) {
 // schema's order.
 func WellKnownTypes() []string { return slices.Clone(protocol.types) }
 
-// protocol is the schema in the form in which it is asked for every signal.
-// It is made from the embedded file, so that there is one source of truth; a
-// keyword in the file that is not understood here stops the program at its start.
+// protocol is the compiled schema, which checks every signal. It is compiled from
+// the embedded file, so that there is one source of truth; a keyword that
+// compileSchema does not support stops the program at its start.
 var protocol = compileSchema(schemaText)
 
 // judge returns why the schema refuses an envelope, nil if it does not.
@@ -130,7 +145,7 @@ func judgePayload(typ string, payload Value) *FieldError {
 	return nil
 }
 
-// rule is one schema: what it demands of one value.
+// rule holds the constraints of one schema on one value.
 type rule struct {
 	title   string
 	kind    FieldKind
@@ -155,13 +170,13 @@ func (r *rule) fields() []Field {
 	return fields
 }
 
-// check returns the first thing that is wrong with v: a required member that
-// is missing, else the first member that is.
+// check returns the first fault of v: a required member that is missing, else that
+// of the first faulty member.
 func (r *rule) check(v Value) *FieldError {
 	switch k := v.Kind(); {
 	case r.kind == FieldString && k == KindString:
 		if text, _ := v.Text(); r.enum != nil && !slices.Contains(r.enum, text) {
-			return &FieldError{"", fmt.Sprintf("%q is none of %s", clip(text), strings.Join(r.enum, ", "))}
+			return &FieldError{"", fmt.Sprintf(problemEnum, clip(text), strings.Join(r.enum, ", "))}
 		}
 	case r.kind == FieldBool && k == KindBool:
 	case (r.kind == FieldNumber || r.kind == FieldInteger) && k.IsNumber():
@@ -170,7 +185,7 @@ func (r *rule) check(v Value) *FieldError {
 		return r.checkObject(v)
 	default:
 		want := fieldKinds[r.kind]
-		return &FieldError{"", "must be " + want.article + " " + want.name + ", not " + k.withArticle()}
+		return &FieldError{"", fmt.Sprintf(problemKind, want.article+" "+want.name, k.WithArticle())}
 	}
 	return nil
 }
@@ -179,7 +194,7 @@ func (r *rule) checkNumber(v Value) *FieldError {
 	n, _ := v.Number()
 	f := n.Float64()
 	if r.kind == FieldInteger && n.Kind() == KindFloat && f != math.Trunc(f) {
-		return &FieldError{"", "must be an integer, not " + n.String()}
+		return &FieldError{"", fmt.Sprintf(problemFraction, n)}
 	}
 	if r.bounded {
 		low := false
@@ -190,7 +205,7 @@ func (r *rule) checkNumber(v Value) *FieldError {
 			low = f < float64(r.minimum)
 		}
 		if low {
-			return &FieldError{"", fmt.Sprintf("must be at least %d, not %s", r.minimum, n)}
+			return &FieldError{"", fmt.Sprintf(problemMinimum, r.minimum, n)}
 		}
 	}
 	return nil
@@ -206,7 +221,7 @@ func (r *rule) checkObject(v Value) *FieldError {
 		i := r.find(name)
 		if i < 0 {
 			if first == nil {
-				first = (&FieldError{"", "is not a field of " + r.title}).under(name)
+				first = (&FieldError{"", fmt.Sprintf(problemUnknown, r.title)}).under(name)
 			}
 			continue
 		}
@@ -220,7 +235,7 @@ func (r *rule) checkObject(v Value) *FieldError {
 	}
 	for i, m := range r.members {
 		if m.required && seen&(1<<i) == 0 {
-			return (&FieldError{"", "is required"}).under(m.name)
+			return (&FieldError{"", problemRequired}).under(m.name)
 		}
 	}
 	return first
@@ -235,10 +250,15 @@ func (r *rule) find(name string) int {
 	return -1
 }
 
-func (k ValueKind) withArticle() string {
+// WithArticle returns the kind's name as it stands in a sentence: "a string",
+// "an object", "null"; "nothing" for the absent value. It is in the texts of
+// [FieldError] and so part of the format of entry data.
+func (k ValueKind) WithArticle() string {
 	switch k {
-	case KindNull, KindAbsent:
+	case KindNull:
 		return k.String()
+	case KindAbsent:
+		return "nothing"
 	case KindInt, KindUint, KindArray, KindObject:
 		return "an " + k.String()
 	default:

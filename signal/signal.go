@@ -1,18 +1,20 @@
 // Package signal is the vocabulary of the engine: the envelope of the signal
 // protocol, the form of its payloads, and exact JSON values.
 //
-// A [Signal] says what an outside source says happened: an envelope with a
-// type, a time, a source and a payload. What a valid signal is, is written in
-// a JSON Schema, signal.schema.json ([Schema]); the check that every signal goes
-// through is compiled from that file. [Parse] refuses what the schema refuses, with
+// A [Signal] is an event that an outside source reports: an envelope with a
+// type, a time, a source and a payload. A JSON Schema, signal.schema.json
+// ([Schema]), defines which signals are valid; the check of every signal is
+// compiled from that file. [Parse] refuses what the schema refuses, with
 // the path of the field; [ParseLenient] keeps it and notes the [Signal.Problem],
-// because real senders break the schema and their recordings are wanted all
-// the same.
+// because real senders break the schema and their recordings are useful
+// nevertheless.
 //
 // A [Value] is one JSON value kept exactly: integers as integers to 64 bits,
-// other numbers as doubles, members in their order. What cannot be kept exactly is
-// refused ([ParseValue] has the rules), so that writing a value as JSON gives
-// the value that was read.
+// other numbers as doubles, members in their order. Text that cannot be kept exactly
+// is refused ([ParseValue] has the rules), so that writing a value as JSON gives
+// the value that was read. An [Object] builds one member by member; [Marshal] and
+// [Value.Decode] convert between values and a program's own types by the rules of
+// encoding/json.
 //
 // # Values
 //
@@ -61,22 +63,28 @@
 //
 // # Invariants
 //
-//   - Parse, Append, Decode and AppendJSON lose nothing: what comes out
-//     equals what went in as JSON values, with integers and floats told apart.
+//   - Append, Decode and AppendJSON lose nothing: output and input are equal
+//     as JSON values, and an integer stays different from a float. Parse converts
+//     a decimal to the nearest double, and refuses text as [ParseValue] describes.
 //   - Values do not nest deeper than [MaxDepth], the envelope's own level counted.
-//   - No input makes this package panic, and none makes it allocate more than
-//     a small multiple of the input's size.
-//   - Nothing here asks for the time or for chance, or depends on map order.
+//   - No input is known to make this package panic. What it allocates grows in
+//     proportion to the input: a value takes no more than 9/4 of its text. Only
+//     [Value.Any], which makes Go values, takes many times the bytes of a value.
+//   - The package reads neither a clock nor randomness and does not depend on
+//     map order.
 //
 // # Limits
 //
 // The envelope's members are written in a fixed order, not in the sender's,
 // and white space and the spelling of strings and floats are not kept: two texts that
-// mean the same may give the same bytes. Decode does not ask the schema again. An id is
-// whatever the sender says it is; nothing here makes it unique.
+// mean the same may give the same bytes. Decode does not check the schema again. The
+// sender chooses an id; the package does not make it unique.
+//
+// docs/glossary.md has the nouns of all packages.
 package signal
 
 import (
+	"fmt"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -90,11 +98,11 @@ type Signal struct {
 	// may have the same.
 	ID string
 
-	// Type says what happened. The 14 well-known types have payloads of a
+	// Type is the kind of event. The 14 well-known types have payloads of a
 	// fixed form; any other type takes any object.
 	Type string
 
-	// Source says who tells it, by convention "adapter:NAME".
+	// Source names the sender, by convention "adapter:NAME".
 	Source string
 
 	// Timestamp is Unix time in milliseconds. It may have a fraction and may
@@ -111,8 +119,8 @@ type Signal struct {
 	// Payload is an object.
 	Payload Value
 
-	// Problem says why the schema refuses the signal: the path of a field, a
-	// colon, what is wrong with it. It is empty for a valid signal, and set
+	// Problem is the reason why the schema refuses the signal: the path of a field,
+	// a colon, and the fault. It is empty for a valid signal, and set
 	// only by [ParseLenient] and [Decode].
 	Problem string
 
@@ -122,17 +130,17 @@ type Signal struct {
 	// regular envelope, even if its payload is refused.
 	Raw Value
 
-	// proof is what the schema has accepted, so that Validate need not ask
-	// again about a signal that comes from Parse.
+	// proof holds the members that the schema has accepted, so that Validate need
+	// not check a signal from Parse again.
 	proof *proof
 }
 
-// proof names the texts and values of a signal that was judged sound. They are
-// immutable, so it holds for as long as a signal still has these very ones.
+// proof holds the texts and values of a valid signal. They are immutable, so the
+// proof holds as long as the signal has the same ones in the same memory.
 type proof struct {
 	id, typ, source   string
 	correlationID     *string
-	correlation       string // what the pointer led to
+	correlation       string // the target of the pointer
 	timestamp         Number
 	metadata, payload Value
 }
@@ -173,10 +181,10 @@ func Parse(line []byte) (*Signal, error) {
 	return s, nil
 }
 
-// ParseLenient reads one signal from its JSON text and keeps what the schema
-// refuses as well, with the Problem set: any JSON object is a signal to it. The
-// only errors are a [*SyntaxError], and a [*FieldError] with an empty path for a
-// text that is no object.
+// ParseLenient reads one signal from its JSON text. It accepts any JSON object; if
+// the schema refuses the object, ParseLenient sets the Problem. The only errors are
+// a [*SyntaxError], and a [*FieldError] with an empty path for a text that is not an
+// object.
 func ParseLenient(line []byte) (*Signal, error) {
 	s, refused, err := parse(line)
 	if err != nil {
@@ -191,8 +199,8 @@ func ParseLenient(line []byte) (*Signal, error) {
 	return s, nil
 }
 
-// parse reads a signal and says apart whether the schema refuses it. The
-// signal is then complete in the sense of ParseLenient, but for its Problem.
+// parse reads a signal and returns separately why the schema refuses it. The
+// signal is then as ParseLenient returns it, except for its Problem.
 func parse(line []byte) (*Signal, *FieldError, error) {
 	raw, err := ParseValue(line)
 	if err != nil {
@@ -212,8 +220,8 @@ func parse(line []byte) (*Signal, *FieldError, error) {
 	return s, nil, nil
 }
 
-// fill sets the fields that the envelope has in the right kind. Of an
-// envelope that is sound, that is all of them.
+// fill sets the fields whose values in the envelope have the right kind. A valid
+// envelope sets all of them.
 func (s *Signal) fill(envelope Value) {
 	for name, v := range envelope.Members() {
 		switch name {
@@ -241,9 +249,9 @@ func (s *Signal) fill(envelope Value) {
 	}
 }
 
-// Validate returns why the schema refuses the signal as it stands, a
-// [*FieldError], or nil. It trusts none of the fields, so it serves for signals
-// made by hand; a Problem they may carry is not looked at.
+// Validate returns why the schema refuses the signal in its present state, a
+// [*FieldError], or nil. It trusts none of the fields, so it can check signals that
+// a program has built; it ignores their Problem.
 func (s *Signal) Validate() error {
 	if s.proof.holds(s) {
 		return nil
@@ -266,7 +274,7 @@ func (s *Signal) Validate() error {
 		return &FieldError{"/correlationId", "is not UTF-8"}
 	}
 	if !s.Timestamp.IsSet() {
-		return &FieldError{"/timestamp", "is required"}
+		return &FieldError{"/timestamp", problemRequired}
 	}
 	if s.Metadata != nil {
 		if e := sound(s.Metadata, envelopeRoom); e != nil {
@@ -274,7 +282,7 @@ func (s *Signal) Validate() error {
 		}
 	}
 	if s.Payload == nil {
-		return &FieldError{"/payload", "is required"}
+		return &FieldError{"/payload", problemRequired}
 	}
 	if e := sound(s.Payload, envelopeRoom); e != nil {
 		return e.under("payload")
@@ -285,7 +293,7 @@ func (s *Signal) Validate() error {
 	return nil
 }
 
-// sound says what keeps v from being a whole, well-formed object.
+// sound returns why v is not one complete, well-formed object, nil if it is.
 func sound(v Value, maxDepth int) *FieldError {
 	n, err := checkAt(v, 0, maxDepth)
 	switch {
@@ -294,14 +302,14 @@ func sound(v Value, maxDepth int) *FieldError {
 	case n < len(v):
 		return &FieldError{"", "is more than one value"}
 	case v.Kind() != KindObject:
-		return &FieldError{"", "must be an object, not " + v.Kind().withArticle()}
+		return &FieldError{"", fmt.Sprintf(problemKind, "an object", v.Kind().WithArticle())}
 	}
 	return nil
 }
 
-// AppendJSON appends the envelope as compact JSON. As a JSON value it equals
-// what was parsed: for an envelope kept in Raw that is all of it, and a Problem
-// is never written.
+// AppendJSON appends the envelope as compact JSON. As a JSON value it equals the
+// parsed text, all of it for an envelope kept in Raw. AppendJSON never writes the
+// Problem.
 func (s *Signal) AppendJSON(dst []byte) []byte {
 	if s.Raw != nil {
 		return s.Raw.AppendJSON(dst)

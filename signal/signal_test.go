@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 	"pgregory.net/rapid"
 
@@ -27,7 +29,7 @@ var numbers = cmp.Options{
 	cmpopts.IgnoreUnexported(signal.Signal{}),
 }
 
-// A signal that was parsed is judged anew when it was changed since.
+// Validate checks a parsed signal again after a change.
 func TestValidateAfterAChange(t *testing.T) {
 	sound := `{"id":"1","type":"thinking","timestamp":1,"source":"a","correlationId":"c","metadata":{"a":1},"payload":{"agentId":"x","content":"y"}}`
 	broken := signal.Value{0x81, 0xa1, 'k', 0xa2, 0xff}
@@ -42,12 +44,8 @@ func TestValidateAfterAChange(t *testing.T) {
 		"raw":         func(s *signal.Signal) { s.Raw = broken },
 	} {
 		s, err := signal.Parse([]byte(sound))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Validate(); err != nil {
-			t.Fatalf("as parsed: %v", err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, s.Validate(), "as parsed")
 		if change(s); s.Validate() == nil {
 			t.Errorf("%s changed: still valid", name)
 		}
@@ -56,9 +54,7 @@ func TestValidateAfterAChange(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	got, err := signal.Parse([]byte(toolCall))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	episode := "ep-1"
 	want := &signal.Signal{
 		ID: "sig-13", Type: "tool_call", Source: "adapter:test",
@@ -80,9 +76,7 @@ func TestParse(t *testing.T) {
 // stay as they were.
 func TestParseEdges(t *testing.T) {
 	s, err := signal.Parse([]byte(`{"payload":{},"correlationId":"","source":"","timestamp":-0.5,"type":"","id":""}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if s.CorrelationID == nil || *s.CorrelationID != "" || s.Metadata != nil || s.Timestamp != signal.Float(-0.5) {
 		t.Errorf("got %+v", s)
 	}
@@ -91,9 +85,7 @@ func TestParseEdges(t *testing.T) {
 		return []byte(envelope("x", strings.Repeat(`{"":`, n-1)+"{}"+strings.Repeat("}", n-1)))
 	}
 	s, err = signal.Parse(deep(signal.MaxDepth - 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := signal.Decode(s.Append(nil)); err != nil {
 		t.Errorf("the deepest payload: %v", err)
 	}
@@ -130,14 +122,12 @@ func TestParseLenient(t *testing.T) {
 			t.Errorf("%s: written as %s", c.in, got)
 		}
 		back, err := signal.Decode(s.Append(nil))
-		if err != nil {
-			t.Errorf("%s: Decode: %v", c.in, err)
-		}
+		assert.NoErrorf(t, err, "%s: Decode", c.in)
 		if diff := cmp.Diff(*s, back, numbers); diff != "" {
 			t.Errorf("%s: (-parsed +decoded)\n%s", c.in, diff)
 		}
 	}
-	// What can be told of an irregular envelope is told.
+	// The fields of an irregular envelope are set as far as possible.
 	s, _ := signal.ParseLenient([]byte(`{"type":"x","timestamp":2.5,"source":"a","payload":{"k":1}}`))
 	if s.Type != "x" || s.Source != "a" || s.Timestamp != signal.Float(2.5) || s.Payload.String() != `{"k":1}` {
 		t.Errorf("the fields of an irregular envelope: %+v", s)
@@ -156,22 +146,16 @@ func TestParseLenient(t *testing.T) {
 func sameJSON(t testing.TB, a, b []byte) bool {
 	t.Helper()
 	x, err := reference(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	y, err := reference(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return reflect.DeepEqual(x, y)
 }
 
 // The worked example of the package comment.
 func TestEntryDataOfThePackageComment(t *testing.T) {
 	s, err := signal.Parse([]byte(`{"id":"s","type":"x","timestamp":1.5,"source":"a","payload":{"n":1}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := fmt.Sprintf("% x", s.Append(nil))
 	if want := "97 a1 73 a1 78 cb 3f f8 00 00 00 00 00 00 a1 61 c0 c0 81 a1 6e 01"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -188,9 +172,7 @@ func entryData(t testing.TB) map[string][]byte {
 		"raw":     `{"id":1,"x":[1.5,"text",{"k":null}]}`,
 	} {
 		s, err := signal.ParseLenient([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		forms[name] = s.Append(nil)
 	}
 	return forms
@@ -286,9 +268,7 @@ func TestSignalRoundTrip(t *testing.T) {
 		}
 		text := []byte("{" + strings.Join(rapid.Permutation(members).Draw(t, "order"), ",") + "}")
 		s, err := signal.ParseLenient(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		require.NoErrorf(t, err, "%s", text)
 		roundTrip(t, text, s)
 	})
 }
@@ -324,21 +304,17 @@ func roundTrip(t rapid.TB, text []byte, s *signal.Signal) {
 	}
 }
 
-// What a decoded signal costs: nothing, or its correlation id.
+// Decoding a signal allocates nothing, or its correlation id.
 func TestDecodeAllocations(t *testing.T) {
 	forms := entryData(t)
 	plain, err := signal.Parse([]byte(envelope("x", `{"k":[1,{"l":2}]}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	forms["plain"] = plain.Append(nil)
 	dst := make([]byte, 0, 1024)
 	for name, most := range map[string]float64{"plain": 0, "valid": 1, "raw": 0} {
 		if n := testing.AllocsPerRun(100, func() {
 			s, err := signal.Decode(forms[name])
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			dst = s.Append(dst[:0])
 		}); n > most {
 			t.Errorf("%s: %v allocations, want at most %v", name, n, most)

@@ -15,13 +15,13 @@ const MaxDepth = 512
 // Value is one JSON value kept exactly, as msgpack bytes. The nil Value is
 // the absent one, which is not the same as JSON's null.
 //
-// A Value is immutable: what it gives out (strings, members, elements) are
-// views of the same bytes. Values come from [ParseValue] and [CheckValue], and
-// as parts of such values; the methods take any bytes without panicking, but
-// answer for malformed ones as if the malformed part were absent.
+// A Value is immutable: the strings, members and elements that its methods return
+// are views of the same bytes. Values come from [ParseValue] and [CheckValue], and
+// as parts of such values. The methods do not panic on other bytes, and treat a
+// malformed part as absent.
 type Value []byte
 
-// ValueKind says what a [Value] is.
+// ValueKind is the kind of a [Value].
 type ValueKind uint8
 
 // The kinds of value. The three kinds of number differ in how they are kept:
@@ -53,7 +53,7 @@ func (k ValueKind) String() string {
 // IsNumber reports whether k is one of the three kinds of number.
 func (k ValueKind) IsNumber() bool { return k >= KindInt && k <= KindFloat }
 
-// Kind says what v is. Malformed bytes are absent.
+// Kind returns the kind of v, KindAbsent for malformed bytes.
 func (v Value) Kind() ValueKind {
 	k, _, size := readHead(v)
 	if size == 0 {
@@ -106,8 +106,8 @@ func (v Value) Number() (Number, bool) {
 }
 
 // Len returns the number of elements of an array, of members of an object,
-// of bytes of a string; 0 for anything else. Of malformed bytes it returns what
-// they claim.
+// of bytes of a string; 0 for anything else. For malformed bytes it returns the
+// length that their head claims.
 func (v Value) Len() int {
 	k, n, size := readHead(v)
 	if size == 0 || k < KindString {
@@ -138,6 +138,35 @@ func (v Value) Get(key string) (Value, bool) {
 		i += size
 	}
 	return nil, false
+}
+
+// Member returns one member of an object, the absent value if v has none of
+// that name. It is [Value.Get] for use in an expression:
+//
+//	id, ok := v.Member("id").Text()
+func (v Value) Member(name string) Value {
+	member, _ := v.Get(name)
+	return member
+}
+
+// TextOf returns the text of a member that is a string, "" if v has none of
+// that name. It is a view of v.
+func (v Value) TextOf(name string) string {
+	text, _ := v.Member(name).Text()
+	return text
+}
+
+// IntOf returns a member that is an integer in the sense of [Value.Int64], 0 if
+// v has none of that name.
+func (v Value) IntOf(name string) int64 {
+	i, _ := v.Member(name).Int64()
+	return i
+}
+
+// BoolOf reports whether v has a member of that name that is true.
+func (v Value) BoolOf(name string) bool {
+	b, _ := v.Member(name).Bool()
+	return b
 }
 
 // Lookup follows a dotted path: through objects by key, through arrays by
@@ -184,8 +213,8 @@ func (v Value) element(text string) (Value, bool) {
 	return nil, false
 }
 
-// Members goes over the members of an object in their order; over nothing if
-// v is no object. Names are views of v.
+// Members yields the members of an object in their order, none if v is not an
+// object. Names are views of v.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		k, n, i := readHead(v)
@@ -207,7 +236,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Elements goes over the elements of an array; over nothing if v is no array.
+// Elements yields the elements of an array, none if v is not an array.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		k, n, i := readHead(v)
@@ -294,5 +323,5 @@ func anyValue(b []byte, depth int) (any, int) {
 }
 
 // view returns b as a string without copying. The bytes under a Value or an
-// entry are never written to, which is what makes this sound.
+// entry are never written to, so the string cannot change.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

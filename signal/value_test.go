@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 	"pgregory.net/rapid"
 
@@ -21,9 +22,7 @@ import (
 func parsed(t testing.TB, text string) signal.Value {
 	t.Helper()
 	v, err := signal.ParseValue([]byte(text))
-	if err != nil {
-		t.Fatalf("ParseValue(%.200s): %v", text, err)
-	}
+	require.NoErrorf(t, err, "ParseValue(%.200s)", text)
 	return v
 }
 
@@ -53,6 +52,8 @@ func TestParseValue(t *testing.T) {
 		{in: `-0.0`, want: math.Copysign(0, -1)},
 		{in: `0e99999999999999999999`, want: 0.0, out: `0.0`},
 		{in: `0.1`, want: 0.1},
+		{in: `"\u0123\u4567\u89AB\uCDEF\uabcd\uefEF"`, want: "\u0123\u4567\u89ab\ucdef\uabcd\uefef", out: "\"\u0123\u4567\u89ab\ucdef\uabcd\uefef\""},
+		{in: `{"":1}`, want: map[string]any{"": int64(1)}},
 		{in: `1.7389e12`, want: 1.7389e12, out: `1738900000000.0`},
 		{in: `1E+21`, want: 1e21, out: `1e+21`},
 		{in: `1e-7`, want: 1e-7, out: `1e-07`},
@@ -64,6 +65,17 @@ func TestParseValue(t *testing.T) {
 		{in: `0.10000000000000000000000000`, want: 0.1, out: `0.1`},
 		{in: `0.` + strings.Repeat("0", 20000) + `25e20002`, want: 25.0, out: `25.0`},
 		{in: `1` + strings.Repeat("0", 400) + `e-400`, want: 1.0, out: `1.0`},
+		// Integral numbers that a double keeps, or is written as.
+		{in: `9007199254740992.0`, want: 1.0 * (1 << 53)},
+		{in: `9007199254740994e0`, want: 9007199254740994.0, out: `9007199254740994.0`},
+		{in: `1e23`, want: 1e23, out: `1e+23`},
+		{in: `99999999999999991611392.0`, want: 1e23, out: `1e+23`},
+		{in: `1e300`, want: 1e300, out: `1e+300`},
+		{in: `9223372036854775808.0`, want: 0x1p63, out: `9223372036854776000.0`},
+		{in: `4503599627370497.0`, want: 4503599627370497.0},
+		// Decimals with a fraction become the nearest double.
+		{in: `0.12345678901234567`, want: 0.12345678901234567, out: `0.12345678901234566`},
+		{in: `9007199254740993.5`, want: 9007199254740994.0, out: `9007199254740994.0`},
 		{in: `""`, want: ""},
 		{in: `"a\u0041\n\"\/\\ \ud83d\ude00é😀\u0000"`, want: "aA\n\"/\\ 😀é😀\x00", out: `"aA\n\"/\\ 😀é😀\u0000"`},
 		{in: `"\b\f\n\r\t\u001f\u007f"`, want: "\b\f\n\r\t\x1f\x7f", out: `"\b\f\n\r\t\u001f` + "\x7f" + `"`},
@@ -133,6 +145,23 @@ func TestParseValueRefuses(t *testing.T) {
 		{"0." + strings.Repeat("0", 10000) + "1e1000000", 0, "too great"},
 		{"1e-400", 0, "too small"},
 		{"-1e-99999999999999999999", 0, "too small"},
+		{"9007199254740993.0", 0, "integral number that a double does not keep"},
+		{"-9007199254740993.0", 0, "integral number that a double does not keep"},
+		{"9007199254740993e0", 0, "integral number that a double does not keep"},
+		{"9.007199254740993E+15", 0, "integral number that a double does not keep"},
+		{"90071992547409930e-1", 0, "integral number that a double does not keep"},
+		{"9007199254740993000e-0003", 0, "integral number that a double does not keep"},
+		{"[1,12345678901234567.0]", 3, "integral number that a double does not keep"},
+		{"18446744073709551.615e3", 0, "more digits than a double keeps"},
+		{"9223372036854775807.0", 0, "more digits than a double keeps"},
+		{"1234567890123456.7e22", 0, "integral number that a double does not keep"},
+		{"1e309", 0, "too great"},
+		{"-1e400", 0, "too great"},
+		{"1e999999999999999999999", 0, "too great"},
+		{"1e-400", 0, "too small"},
+		{"-1e-999999999999999999999", 0, "too small"},
+		{"18446744073709551616", 0, "fits no 64 bits"},
+		{"-9223372036854775809", 0, "fits no 64 bits"},
 		{"0.1234567890123456789", 0, "more digits than a double keeps"},
 		{"3.14159265358979323846", 0, "more digits than a double keeps"},
 		{"0." + strings.Repeat("1", 801), 0, "800"},
@@ -242,6 +271,13 @@ func TestAccessors(t *testing.T) {
 		}
 		kinds = append(kinds, k.String())
 	}
+	for text, want := range map[string]int{
+		`null`: 0, `true`: 0, `7`: 0, `-7`: 0, `200`: 0, `7.5`: 0, `""`: 0, `"é"`: 2, `[]`: 0, `[[1,2]]`: 1, `{}`: 0, `{"a":1,"b":2}`: 2,
+	} {
+		if got := parsed(t, text).Len(); got != want {
+			t.Errorf("Len of %s = %d, want %d", text, got, want)
+		}
+	}
 	want := []string{"null", "boolean", "integer", "integer", "number", "string", "array", "object"}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("kinds: (-want +got)\n%s", diff)
@@ -255,9 +291,7 @@ func TestAccessors(t *testing.T) {
 // A value inside a struct goes through encoding/json unchanged.
 func TestValueInEncodingJSON(t *testing.T) {
 	var box struct{ V, W signal.Value }
-	if err := json.Unmarshal([]byte(`{"V": {"b":1.0,"a":12345678901234567890}}`), &box); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(`{"V": {"b":1.0,"a":12345678901234567890}}`), &box))
 	out, err := json.Marshal(box)
 	if want := `{"V":{"b":1.0,"a":12345678901234567890},"W":null}`; err != nil || string(out) != want {
 		t.Errorf("got %s, %v; want %s", out, err, want)
@@ -339,6 +373,35 @@ func TestValueCutAtEveryLength(t *testing.T) {
 			t.Errorf("%d of %d bytes: %v, want ErrCorrupt", n, len(whole), err)
 		}
 		walk(whole[:n:n])
+		if got := whole[:n:n].Any(); got != nil {
+			t.Errorf("Any of %d of %d bytes = %v, want nil", n, len(whole), got)
+		}
+	}
+}
+
+// Bytes that are not a value have no parts: what a reader returns of them is absent.
+func TestMalformedValues(t *testing.T) {
+	for name, v := range map[string]signal.Value{
+		"an object without its member":      {0x81},
+		"an object without its value":       {0x81, 0xa1, 'a'},
+		"a member whose name is a number":   {0x81, 0x01, 0x01},
+		"a member whose value is malformed": {0x81, 0xa1, 'a', 0xc1},
+		"an object that claims too many":    {0xdf, 0xff, 0xff, 0xff, 0xff, 0xa1, 'a', 0x01},
+		"an array without its element":      {0x91},
+		"an array that claims too many":     {0xdd, 0xff, 0xff, 0xff, 0xff, 0x01},
+		"an array of a malformed element":   {0x91, 0xc1},
+		"a string that is cut":              {0xa2, 'a'},
+		"a byte that begins nothing":        {0xc1},
+	} {
+		if got := v.Any(); got != nil {
+			t.Errorf("%s: Any = %v, want nil", name, got)
+		}
+		if got, ok := v.Lookup("b"); ok || got != nil {
+			t.Errorf("%s: b = %v, %t; want nothing", name, got, ok)
+		}
+		if _, _, err := signal.CheckValue(v); !errors.Is(err, signal.ErrCorrupt) {
+			t.Errorf("%s: err = %v, want ErrCorrupt", name, err)
+		}
 	}
 }
 
@@ -485,9 +548,7 @@ func TestValueRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := genJSON().Draw(t, "json")
 		v, err := signal.ParseValue([]byte(text))
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		require.NoErrorf(t, err, "%s", text)
 		sameAsReference(t, []byte(text), v)
 	})
 }

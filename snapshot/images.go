@@ -1,11 +1,16 @@
 package snapshot
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/zstd"
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -17,8 +22,8 @@ const (
 	valueHeader  = 1 + 8 + 4
 )
 
-// Put keeps img under its session and Seq, in place of an earlier one there.
-// It is on disk, though not synced, when Put returns.
+// Put stores img under its session and Seq and replaces an earlier image there. When
+// Put returns, the image is written, though not synced.
 func (s *Store) Put(session string, img projection.Image) error {
 	value, err := s.encode(session, img)
 	if err != nil {
@@ -37,10 +42,9 @@ func (s *Store) Put(session string, img projection.Image) error {
 	return nil
 }
 
-// Nearest returns the image with the greatest Seq at or below seq that is
-// whole, that is of exactly the projections of set, and whose Head match
-// confirms. Images that are not are passed over. It reports false when none
-// is left. The image belongs to the caller.
+// Nearest returns the image with the greatest Seq at or below seq that is intact, has
+// exactly the projections of set, and whose Head match confirms. It skips all others
+// and reports false if none is left. The caller owns the image.
 func (s *Store) Nearest(
 	session string, seq eventlog.Seq, set projection.Set, match func(eventlog.Head) bool,
 ) (projection.Image, bool, error) {
@@ -64,6 +68,23 @@ func (s *Store) Nearest(
 	}
 }
 
+// Get returns the image at seq. The error is [ErrDamaged] for a value that is not an
+// image, and [fs.ErrNotExist] if there is no value. The caller owns the image.
+func (s *Store) Get(session string, seq eventlog.Seq) (projection.Image, error) {
+	at, value, err := s.atOrBelow(session, seq)
+	if err == nil && (value == nil || at != seq) {
+		err = fs.ErrNotExist
+	}
+	var img projection.Image
+	if err == nil {
+		img, err = s.decode(session, at, value)
+	}
+	if err != nil {
+		return projection.Image{}, fmt.Errorf("snapshot: get %s at seq %d: %w", session, seq, err)
+	}
+	return img, nil
+}
+
 // atOrBelow returns a copy of the last value at or below seq, nil for none.
 func (s *Store) atOrBelow(session string, seq eventlog.Seq) (at eventlog.Seq, value []byte, err error) {
 	err = s.view(session, func(b *bolt.Bucket) error {
@@ -84,16 +105,16 @@ func (s *Store) atOrBelow(session string, seq eventlog.Seq) (at eventlog.Seq, va
 	return at, value, err
 }
 
-// Info describes one stored image.
-type Info struct {
+// ImageInfo describes one stored image.
+type ImageInfo struct {
 	Seq    eventlog.Seq
 	Bytes  int64 // stored, with its key
-	Length int64 // before compression, as declared; zero for a value that is none
+	Length int64 // before compression, as declared; zero for a value that is not an image
 }
 
 // List returns a session's images by ascending Seq. It does not decode them.
-func (s *Store) List(session string) ([]Info, error) {
-	var list []Info
+func (s *Store) List(session string) ([]ImageInfo, error) {
+	var list []ImageInfo
 	err := s.view(session, func(b *bolt.Bucket) error {
 		list = listBucket(b)
 		return nil
@@ -104,15 +125,15 @@ func (s *Store) List(session string) ([]Info, error) {
 	return list, nil
 }
 
-func listBucket(b *bolt.Bucket) []Info {
-	var list []Info
+func listBucket(b *bolt.Bucket) []ImageInfo {
+	var list []ImageInfo
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		n, ok := keySeq(k)
 		if !ok || v == nil {
 			continue
 		}
-		info := Info{Seq: n, Bytes: int64(len(k) + len(v))}
+		info := ImageInfo{Seq: n, Bytes: int64(len(k) + len(v))}
 		if len(v) >= valueHeader && v[0] == valueVersion {
 			info.Length = int64(binary.BigEndian.Uint32(v[9:]))
 		}
@@ -199,35 +220,106 @@ func (s *Store) encode(session string, img projection.Image) ([]byte, error) {
 	value[0] = valueVersion
 	binary.BigEndian.PutUint32(value[9:], uint32(len(plain)))
 	value = s.enc.EncodeAll(plain, value)
+	if frame := len(value) - valueHeader; !plausible(uint64(len(plain)), frame) {
+		return nil, fmt.Errorf("%w: %d bytes in a frame of %d", ErrTooLarge, len(plain), frame)
+	}
 	binary.BigEndian.PutUint64(value[1:], checksum(session, img.Head.Seq, value))
 	return value, nil
 }
 
-var errDamaged = errors.New("damaged image")
+// An image may be maxRatio times as long as its frame, and freeLength longer. A
+// frame of zstd can claim thousands of times its length; states of long sessions
+// stay below forty.
+const (
+	maxRatio   = 256
+	freeLength = 1 << 20
+)
 
-// decode returns the image in a value, or an error for anything that does not
-// hold; the caller passes over it whatever the reason.
+// plausible reports whether a frame can hold an image of that length. The check bounds
+// the memory for reading a value by its stored size.
+func plausible(length uint64, frame int) bool {
+	return length <= freeLength+maxRatio*uint64(frame)
+}
+
+// decode returns the image in a value, or an error if any check fails. Callers skip
+// the value for any error.
 func (s *Store) decode(session string, seq eventlog.Seq, value []byte) (projection.Image, error) {
 	if len(value) < valueHeader || value[0] != valueVersion {
-		return projection.Image{}, errDamaged
+		return projection.Image{}, ErrDamaged
 	}
 	if binary.BigEndian.Uint64(value[1:]) != checksum(session, seq, value) {
-		return projection.Image{}, errDamaged
+		return projection.Image{}, ErrDamaged
 	}
 	length := uint64(binary.BigEndian.Uint32(value[9:]))
-	if length > uint64(s.cfg.MaxImage) {
-		return projection.Image{}, errDamaged
+	frame := value[valueHeader:]
+	if length > uint64(s.cfg.MaxImage) || !plausible(length, len(frame)) {
+		return projection.Image{}, ErrDamaged
 	}
-	// The decoder writes no further than this capacity.
-	plain, err := s.dec.DecodeAll(value[valueHeader:], make([]byte, 0, length))
-	if err != nil || uint64(len(plain)) != length {
-		return projection.Image{}, errDamaged
+	plain, err := inflate(frame, int(length))
+	if err != nil {
+		return projection.Image{}, ErrDamaged
 	}
 	img, err := projection.DecodeImage(plain)
 	if err != nil || img.Head.Seq != seq {
-		return projection.Image{}, errDamaged
+		return projection.Image{}, ErrDamaged
 	}
 	return img, nil
+}
+
+// maxWindow bounds the memory that a frame can demand of the decoder besides its
+// content. The encoder's windows are not larger.
+const maxWindow = 8 << 20
+
+// decoders is a pool, because making a decoder takes longer than inflating a small
+// image. With a concurrency of 1 a decoder has no goroutine, so the pool may drop it
+// without closing it.
+var decoders = sync.Pool{New: func() any {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		panic("snapshot: " + err.Error()) // the options are constants
+	}
+	return dec
+}}
+
+// inflate returns the content of a frame, which must be exactly length bytes long. It
+// reads the content in pieces: a shorter frame costs no more than its content, and
+// for a longer one inflate stops at the first excess byte.
+func inflate(frame []byte, length int) ([]byte, error) {
+	dec := decoders.Get().(*zstd.Decoder)
+	if err := dec.Reset(bytes.NewReader(frame)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if dec.Reset(nil) == nil { // lets go of the frame
+			decoders.Put(dec)
+		}
+	}()
+	const first = 64 << 10
+	plain := make([]byte, 0, min(length, first))
+	for {
+		if len(plain) == cap(plain) {
+			if len(plain) == length {
+				break
+			}
+			plain = append(make([]byte, 0, min(4*cap(plain), length)), plain...)
+		}
+		n, err := dec.Read(plain[len(plain):cap(plain)])
+		plain = plain[:len(plain)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(plain) != length {
+		return nil, io.ErrUnexpectedEOF
+	}
+	var more [1]byte
+	if n, err := dec.Read(more[:]); n != 0 || !errors.Is(err, io.EOF) {
+		return nil, ErrDamaged
+	}
+	return plain, nil
 }
 
 func checksum(session string, seq eventlog.Seq, value []byte) uint64 {
@@ -236,4 +328,28 @@ func checksum(session string, seq eventlog.Seq, value []byte) uint64 {
 	_, _ = d.Write(seqKey(seq))
 	_, _ = d.Write(value[9:])
 	return d.Sum64()
+}
+
+// ImageReader reads the images of a store: it neither changes nor closes it.
+type ImageReader struct{ store *Store }
+
+// Reader returns a reader of the store's images.
+func (s *Store) Reader() *ImageReader { return &ImageReader{s} }
+
+// Sessions is [Store.Sessions].
+func (r *ImageReader) Sessions() ([]string, error) { return r.store.Sessions() }
+
+// List is [Store.List].
+func (r *ImageReader) List(session string) ([]ImageInfo, error) { return r.store.List(session) }
+
+// Get is [Store.Get].
+func (r *ImageReader) Get(session string, seq eventlog.Seq) (projection.Image, error) {
+	return r.store.Get(session, seq)
+}
+
+// Nearest is [Store.Nearest].
+func (r *ImageReader) Nearest(
+	session string, seq eventlog.Seq, set projection.Set, match func(eventlog.Head) bool,
+) (projection.Image, bool, error) {
+	return r.store.Nearest(session, seq, set, match)
 }

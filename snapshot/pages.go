@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// The layout of a bbolt file, version 2, as far as it has to be walked. bbolt
-// writes structures of memory, so integers have the machine's byte order.
+// The parts of a bbolt file, version 2, that the checker walks. bbolt writes
+// structures of memory, so integers have the machine's byte order.
 //
 //	page:           | id 8 | flags 2 | count 2 | overflow 4 | … |
 //	meta:           | magic 4 | version 4 | page size 4 | flags 4 | root 8 | sequence 8 | free list 8 | pages 8 | txid 8 | fnv64a 8 |
@@ -40,15 +40,14 @@ const (
 	maxDepth = 64
 )
 
-// checkFile reads the structure of the bbolt file at path and reports, as
-// [ErrUnusable], what does not hold together: the part bbolt itself trusts.
-// It reads no values.
+// checkFile reads the structure of the bbolt file at path, which bbolt itself trusts,
+// and reports an inconsistency as [ErrUnusable]. It reads no values.
 func checkFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // open for reading only
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -64,8 +63,8 @@ type checker struct {
 	file     io.ReaderAt
 	size     uint64 // of the file
 	pageSize uint64
-	pages    uint64 // below this number all pages lie
-	seen     []byte // one bit a page: it is in use
+	pages    uint64 // all page numbers are below this
+	seen     []byte // one bit for each page: it is in use
 }
 
 var order = binary.NativeEndian
@@ -83,8 +82,8 @@ type meta struct {
 	pageSize, root, freelist, pages, txid uint64
 }
 
-// readMeta returns the meta page that starts at byte at; ok is false when it
-// does not hold.
+// readMeta returns the meta page that starts at byte at; ok is false if it is not
+// valid.
 func (c *checker) readMeta(at uint64) (m meta, ok bool) {
 	b, err := c.read(at, pageHeader+metaSize)
 	if err != nil {
@@ -103,24 +102,25 @@ func (c *checker) readMeta(at uint64) (m meta, ok bool) {
 }
 
 func (c *checker) check() error {
-	// A store whose first meta page is gone is refused here, though bbolt
-	// would go on with the second: guessing at page sizes is not worth it for
-	// data that can be folded again.
+	// bbolt would continue with the second meta page if the first is damaged. That
+	// requires guessing the page size, so the checker refuses the store: its data
+	// can be folded again.
 	m, ok := c.readMeta(0)
 	if !ok {
-		return fmt.Errorf("the first meta page does not hold")
+		return fmt.Errorf("the first meta page is damaged")
 	}
 	c.pageSize = m.pageSize
 	if c.pageSize < 1024 || c.pageSize > 1<<16 || c.pageSize&(c.pageSize-1) != 0 {
-		return fmt.Errorf("pages of %d bytes", c.pageSize)
+		return fmt.Errorf("invalid page size %d", c.pageSize)
 	}
-	if second, ok := c.readMeta(c.pageSize); !ok {
-		return fmt.Errorf("the second meta page does not hold")
-	} else if second.txid > m.txid {
-		m = second
-	}
-	if m.pageSize != c.pageSize {
+	second, ok := c.readMeta(c.pageSize)
+	switch {
+	case !ok:
+		return fmt.Errorf("the second meta page is damaged")
+	case second.pageSize != c.pageSize:
 		return fmt.Errorf("the meta pages differ")
+	case second.txid > m.txid:
+		m = second
 	}
 	if m.pages < 4 || m.pages > c.size/c.pageSize {
 		return fmt.Errorf("%d pages in a file of %d bytes", m.pages, c.size)
@@ -136,7 +136,7 @@ func (c *checker) check() error {
 	return c.freelist(m.freelist)
 }
 
-// mark notes that a page is in use and reports whether that is new.
+// mark marks a page as in use and reports whether it was unused before.
 func (c *checker) mark(id uint64) bool {
 	bit := byte(1) << (id % 8)
 	old := c.seen[id/8]
@@ -162,7 +162,7 @@ func (c *checker) page(id uint64) (page, error) {
 	}
 	overflow := uint64(order.Uint32(b[12:]))
 	if order.Uint64(b) != id || overflow >= c.pages-id {
-		return page{}, fmt.Errorf("page %d does not hold", id)
+		return page{}, fmt.Errorf("page %d is damaged", id)
 	}
 	for i := range overflow + 1 {
 		if !c.mark(id + i) {
@@ -172,8 +172,8 @@ func (c *checker) page(id uint64) (page, error) {
 	return page{id * c.pageSize, order.Uint16(b[8:]), uint64(order.Uint16(b[10:])), (overflow + 1) * c.pageSize}, nil
 }
 
-// tree checks all pages from a root down. That no page is in two places makes
-// it end.
+// tree checks all pages from a root down. It terminates because it visits each page
+// at most once.
 func (c *checker) tree(id uint64, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("page %d is more than %d levels deep", id, maxDepth)
@@ -195,7 +195,7 @@ func (c *checker) tree(id uint64, depth int) error {
 	case p.flags == flagBranch && p.count > 0:
 		return c.branch(p, elements, depth)
 	}
-	return fmt.Errorf("page %d is no page of a tree", id)
+	return fmt.Errorf("page %d is not a page of a tree", id)
 }
 
 func (c *checker) branch(p page, elements []byte, depth int) error {
@@ -272,11 +272,11 @@ func (c *checker) bucket(at, n uint64, depth int) error {
 	if n < bucketSize+pageHeader {
 		return fmt.Errorf("the bucket at %d is cut", at)
 	}
-	// The bucket is so small that its one leaf stands in the value.
+	// The bucket is inline: the value holds its only leaf.
 	b = b[bucketSize:]
 	p := page{at + bucketSize, order.Uint16(b[8:]), uint64(order.Uint16(b[10:])), n - bucketSize}
 	if p.flags != flagLeaf || p.count*elementSize > p.length-pageHeader || depth > maxDepth {
-		return fmt.Errorf("the bucket at %d does not hold", at)
+		return fmt.Errorf("the bucket at %d is damaged", at)
 	}
 	elements, err := c.read(p.at+pageHeader, p.count*elementSize)
 	if err != nil {
@@ -285,8 +285,8 @@ func (c *checker) bucket(at, n uint64, depth int) error {
 	return c.leaf(p, elements, depth+1)
 }
 
-// freelist checks that the free pages are pages, each once, and in no tree. A
-// page wrongly free would be written over.
+// freelist checks that every free page exists, is listed once and is in no tree.
+// bbolt would overwrite a page that is listed as free by mistake.
 func (c *checker) freelist(id uint64) error {
 	p, err := c.page(id)
 	if err != nil {
@@ -294,7 +294,7 @@ func (c *checker) freelist(id uint64) error {
 	}
 	at, count, room := p.at+pageHeader, p.count, (p.length-pageHeader)/8
 	if p.flags != flagFree {
-		return fmt.Errorf("page %d is no free list", id)
+		return fmt.Errorf("page %d is not a free list", id)
 	}
 	if count == 0xFFFF {
 		b, err := c.read(at, 8)

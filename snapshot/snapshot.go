@@ -1,10 +1,10 @@
-// Package snapshot keeps images of folds in one bbolt file, so that the state
-// at any moment is the nearest good image and a little folding.
+// Package snapshot keeps images of folds in one bbolt file, so that computing the
+// state at any moment takes the nearest usable image and little folding.
 //
-// Everything here is derived and may be deleted at any time. An image that
-// does not fit (its checksum, its projections, its Head) is skipped, never
-// repaired, and a file that does not fit is [ErrUnusable]: the caller deletes
-// it and lets it grow again.
+// All contents are derived and may be deleted at any time. An image whose checksum,
+// projections or Head do not match is skipped, never repaired, and a file that is
+// damaged or not a store is [ErrUnusable]: the caller deletes it and lets it be
+// filled again.
 //
 // # Format
 //
@@ -16,9 +16,13 @@
 //
 // Integers are big-endian. The length is that of the image before compression,
 // in the layout of the projection package. The checksum is xxhash64 of the
-// session's name, the key, the length and the frame, in that order, so a value
-// in the wrong place does not fit either. The first byte is the version of
-// this layout; values of another version are skipped.
+// session's name, the key, the length and the frame, in that order, so a value in the
+// wrong place fails its checksum too. The first byte is the version of this layout;
+// values of another version are skipped.
+//
+// A length beyond 1 MiB + 256 × the frame's is refused, so that reading a value takes
+// memory in proportion to its stored size; an image that compresses better is not
+// stored. The frame is inflated in pieces and must hold exactly the declared length.
 //
 // # Thinning
 //
@@ -28,7 +32,7 @@
 // and smaller windows w = …, 8, 4, 2, 1 until it does: of the images up to w
 // intervals old, the first one of each interval is kept; of those up to 2w old
 // the first one of every 2 intervals; up to 4w, of every 4; and so on, so the
-// gaps double as age doubles and what is old is thinned first. The newest
+// gaps double as age doubles and old images are thinned first. The newest
 // image is always kept, even when it is too big alone. The rule depends on
 // nothing but the images' Seqs and sizes and the budget.
 //
@@ -39,18 +43,22 @@
 // image would compete with the log's own syncs for as long as the session
 // lives.
 //
-// A torn file must not hurt. bbolt maps its file and trusts its pages: a bad
-// page makes it panic, recurse without end, or fault. So before a page is
-// trusted, [Open] reads the structure of the file with plain reads (both meta
-// pages, the whole page tree, every element's bounds, the free list) and
-// refuses what does not hold together. What happens to the file later, under
-// the mapping, is answered by turning faults and panics into [ErrUnusable].
+// A torn file must not crash the process. bbolt maps its file and trusts its pages: a
+// bad page makes it panic, recurse without end, or fault. So [Open] first reads the
+// structure of the file with plain reads (both meta pages, the whole page tree, every
+// element's bounds, the free list) and refuses an inconsistent file. Later changes of
+// the file under the mapping cause faults and panics, which the store turns into
+// [ErrUnusable].
 //
 // # Limits
 //
-// Checksums find accidents. Someone who can write the file can forge an image
-// with the right Head; who doubts it drops the snapshots, or folds without.
+// Checksums find accidents. A process that can write the file can forge an image
+// with the right Head. A key could not prevent that: it would lie beside the file,
+// because every process that takes images needs it. [Store.Verify] folds a session
+// and compares its images; with Config.NoSnapshots of the root package none is used.
 // The file does not shrink: pages that thinning frees are used again.
+//
+// docs/glossary.md has the nouns of all packages.
 package snapshot
 
 import (
@@ -70,21 +78,25 @@ import (
 )
 
 var (
-	// ErrUnusable says that the file is no snapshot store, or one that is
-	// torn. It holds nothing that cannot be folded again: delete it.
+	// ErrUnusable says that the file is not a snapshot store, or that it is torn.
+	// Its contents can be folded again: delete it.
 	ErrUnusable = errors.New("unusable snapshot store")
 
 	// ErrLocked says that another process holds the file.
 	ErrLocked = errors.New("snapshot store is locked")
 
-	// ErrReadOnly says that a store opened for reading was to be changed.
+	// ErrReadOnly is returned for a change to a store that was opened for reading.
 	ErrReadOnly = errors.New("snapshot store is read-only")
 
 	// ErrClosed says that the store was closed before the call.
 	ErrClosed = errors.New("snapshot store is closed")
 
-	// ErrTooLarge says that an image is beyond [Config.MaxImage].
+	// ErrTooLarge says that an image exceeds [Config.MaxImage], or compresses better
+	// than the format allows.
 	ErrTooLarge = errors.New("image too large")
+
+	// ErrDamaged says that a value is not an image.
+	ErrDamaged = errors.New("damaged image")
 )
 
 // The defaults of [Config].
@@ -95,7 +107,7 @@ const (
 	DefaultTimeout  = time.Second
 )
 
-// Config holds a store's choices. The zero Config is a good one.
+// Config holds a store's options. The zero Config selects the defaults.
 type Config struct {
 	// ReadOnly opens an existing file without changing it. Several processes
 	// may do so at once; none may while one writes.
@@ -152,7 +164,6 @@ type Store struct {
 	path string // immutable
 	cfg  Config // immutable, defaults filled in
 	enc  *zstd.Encoder
-	dec  *zstd.Decoder
 
 	mu     sync.RWMutex // held for reading during each use of db, for writing by Close
 	db     *bolt.DB     // guarded by mu; nil once closed
@@ -163,7 +174,7 @@ type Store struct {
 
 // Open opens the store at path, and creates it unless cfg.ReadOnly is set; a
 // missing file is then an [fs.ErrNotExist]. The error is [ErrUnusable] for a
-// file that is torn or something else, [ErrLocked] when another process holds
+// file that is torn or not a snapshot store, [ErrLocked] when another process holds
 // it for longer than cfg.Timeout.
 func Open(path string, cfg Config) (*Store, error) {
 	cfg, err := cfg.withDefaults()
@@ -171,18 +182,11 @@ func Open(path string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: path, cfg: cfg}
+	// The encoder starts no goroutine, because only EncodeAll is used.
 	if s.enc, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false)); err != nil {
 		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
 	}
-	// No goroutine is behind these two: only EncodeAll and DecodeAll are used.
-	if s.dec, err = zstd.NewReader(
-		nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderMaxMemory(max(uint64(cfg.MaxImage), zstd.MinWindowSize)),
-	); err != nil {
-		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
-	}
 	if err := s.open(); err != nil {
-		s.dec.Close()
 		return nil, fmt.Errorf("snapshot: open %s: %w", path, err)
 	}
 	return s, nil
@@ -199,9 +203,9 @@ func (s *Store) open() error {
 	case fresh && s.cfg.ReadOnly:
 		return fmt.Errorf("%w: empty file", ErrUnusable)
 	case !fresh:
-		// A read-only open takes the lock and looks at the meta pages only, so
-		// it is safe on any bytes. Under that lock nobody is in the middle of
-		// a change and what checkFile sees is what will be used.
+		// A read-only open takes the lock and reads only the meta pages, so it is safe
+		// on any bytes. Under that lock no other process changes the file, and checkFile
+		// sees the bytes that will be used.
 		if err := s.openBolt(true); err != nil {
 			return err
 		}
@@ -229,8 +233,8 @@ func (s *Store) openBolt(readOnly bool) error {
 			NoSync:       true,
 			NoGrowSync:   true,
 			FreelistType: bolt.FreelistMapType,
-			// The free list is stored, though it could be found again: finding
-			// it walks the tree in a goroutine that nothing guards.
+			// bbolt stores the free list, because rebuilding it would walk the tree
+			// in a goroutine whose panics guard cannot recover.
 			NoFreelistSync: false,
 			NoStatistics:   true,
 		})
@@ -253,8 +257,8 @@ func (s *Store) closeBolt() error {
 	return guard(db.Close)
 }
 
-// checkLayout makes sure that the file is ours: it has our root bucket, or
-// nothing at all and gets it.
+// checkLayout checks that the file has the root bucket of this package. It creates
+// the bucket in an empty file.
 func (s *Store) checkLayout() error {
 	err := guard(func() error {
 		var ours, foreign bool
@@ -268,9 +272,9 @@ func (s *Store) checkLayout() error {
 		case err != nil || ours:
 			return err
 		case foreign:
-			return fmt.Errorf("%w: a bbolt file of something else", ErrUnusable)
+			return fmt.Errorf("%w: a bbolt file of another program", ErrUnusable)
 		case s.cfg.ReadOnly:
-			return nil // readers take a missing bucket for an empty one
+			return nil // readers treat a missing bucket as an empty one
 		}
 		return s.db.Update(func(tx *bolt.Tx) error {
 			_, err := tx.CreateBucketIfNotExists([]byte(rootBucket))
@@ -283,8 +287,8 @@ func (s *Store) checkLayout() error {
 	return nil
 }
 
-// guard runs f and returns its error. A panic, and a fault in the mapped file,
-// becomes [ErrUnusable].
+// guard runs f and returns its error. It turns a panic, or a fault in the mapped
+// file, into [ErrUnusable].
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -295,8 +299,8 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// use runs f on the open database. After a panic the store stays broken: what
-// bbolt holds in memory is no longer known.
+// use runs f on the open database. After a panic the store stays broken, because the
+// state of bbolt in memory is unknown.
 func (s *Store) use(f func(db *bolt.DB) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -341,7 +345,7 @@ func (s *Store) update(f func(root *bolt.Bucket) error) error {
 	})
 }
 
-// view runs f on a session's bucket, unless there is none.
+// view runs f on a session's bucket, if there is one.
 func (s *Store) view(session string, f func(b *bolt.Bucket) error) error {
 	return s.use(func(db *bolt.DB) error {
 		return db.View(func(tx *bolt.Tx) error {
@@ -365,7 +369,6 @@ func (s *Store) Close() error {
 	if s.db == nil {
 		return nil
 	}
-	s.dec.Close()
 	db := s.db
 	s.db = nil
 	if s.brokenErr() == nil {
@@ -374,8 +377,8 @@ func (s *Store) Close() error {
 		}
 		return nil
 	}
-	// bbolt's locks may be held for ever by the call that panicked, so this
-	// must not wait for them.
+	// The call that panicked may hold bbolt's locks forever, so Close must not
+	// wait for them.
 	go func() { _ = guard(db.Close) }()
 	return nil
 }
@@ -383,8 +386,8 @@ func (s *Store) Close() error {
 // Interval returns the number of entries from one image to the next.
 func (s *Store) Interval() eventlog.Seq { return eventlog.Seq(s.cfg.Interval) }
 
-// Due reports whether an image is to be taken at seq, given the Seq of the
-// last one (zero for none): an interval has begun since.
+// Due reports whether an image is due at seq: whether an interval has begun since
+// last, the Seq of the last image (zero for none).
 func (s *Store) Due(last, seq eventlog.Seq) bool {
 	return seq/s.Interval() > last/s.Interval()
 }

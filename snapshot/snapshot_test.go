@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -46,9 +49,7 @@ func anyHead(eventlog.Head) bool { return true }
 func open(t testing.TB, path string, cfg snapshot.Config) *snapshot.Store {
 	t.Helper()
 	s, err := snapshot.Open(path, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -60,9 +61,7 @@ func open(t testing.TB, path string, cfg snapshot.Config) *snapshot.Store {
 func put(t testing.TB, s *snapshot.Store, session string, imgs ...projection.Image) {
 	t.Helper()
 	for _, img := range imgs {
-		if err := s.Put(session, img); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Put(session, img))
 	}
 }
 
@@ -84,7 +83,7 @@ func Example() {
 		}
 	}
 	img, ok, err := store.Nearest("release-42", 2500, set, func(head eventlog.Head) bool {
-		return head.Hash[0] == byte(head.Seq) // here the log would be asked
+		return head.Hash[0] == byte(head.Seq) // a real caller compares with the log
 	})
 	fmt.Println(img.Head.Seq, img.At, ok, err)
 	fmt.Println(store.Close())
@@ -129,23 +128,19 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A value that was changed in any byte, or put in another place, is passed
-// over for the one before.
+// Nearest skips a value with any changed byte, or under another key, and returns the
+// one before.
 func TestNearestSkipsDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := open(t, path, snapshot.Config{})
 	put(t, s, "a", image(10, 20), image(20, 20))
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	key := []byte{0, 0, 0, 0, 0, 0, 0, 20}
 	var whole []byte
 	store := func(k, v []byte) {
 		t.Helper()
 		db, err := bolt.Open(path, 0o644, &bolt.Options{NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		err = db.Update(func(tx *bolt.Tx) error {
 			b := tx.Bucket([]byte("sajou-snapshots/1")).Bucket([]byte("a"))
 			if whole == nil {
@@ -153,9 +148,7 @@ func TestNearestSkipsDamage(t *testing.T) {
 			}
 			return b.Put(k, v)
 		})
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(err, db.Close()))
 	}
 	check := func(what string) {
 		t.Helper()
@@ -164,9 +157,7 @@ func TestNearestSkipsDamage(t *testing.T) {
 		if err != nil || !ok || img.Head.Seq != 10 {
 			t.Errorf("%s: got %d, %v, %v, want 10", what, img.Head.Seq, ok, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close())
 	}
 	store(key, []byte{})
 	check("empty")
@@ -228,46 +219,63 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("locked: err = %v, want ErrLocked", err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, s.Close())
 	if _, err := s.List("a"); !errors.Is(err, snapshot.ErrClosed) {
 		t.Errorf("closed: err = %v, want ErrClosed", err)
 	}
 	r1, r2 := open(t, path, snapshot.Config{ReadOnly: true}), open(t, path, snapshot.Config{ReadOnly: true})
-	if err := r1.Put("a", image(2, 1)); !errors.Is(err, snapshot.ErrReadOnly) {
-		t.Errorf("read-only: err = %v, want ErrReadOnly", err)
-	}
+	assert.ErrorIs(t, r1.Put("a", image(2, 1)), snapshot.ErrReadOnly, "read-only")
 	if list, err := r2.List("a"); len(list) != 1 || err != nil {
 		t.Errorf("List = %v, %v", list, err)
 	}
-	for _, cfg := range []snapshot.Config{{Timeout: -1}, {Interval: -1}, {Percent: 101}, {Percent: -1}, {MaxImage: 1 << 32}} {
-		if _, err := snapshot.Open(path, cfg); err == nil {
-			t.Errorf("%+v: no error", cfg)
+}
+
+// Open refuses an invalid configuration, names the invalid field and creates no file.
+func TestConfigErrors(t *testing.T) {
+	for word, cfg := range map[string]snapshot.Config{
+		"Timeout": {Timeout: -1}, "Interval": {Interval: -1}, "Percent 101": {Percent: 101}, "Percent -1": {Percent: -1},
+		"MaxImage 4294967296": {MaxImage: 1 << 32}, "MaxImage -1": {MaxImage: -1},
+	} {
+		path := filepath.Join(t.TempDir(), "s.db")
+		if _, err := snapshot.Open(path, cfg); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%+v: err = %v", cfg, err)
 		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%+v: the file: %v", cfg, err)
+		}
+	}
+	for _, cfg := range []snapshot.Config{{}, {Timeout: 1, Interval: 1, Percent: 1, MaxImage: 1}, {Percent: 100, MaxImage: 1<<32 - 1}} {
+		s := open(t, filepath.Join(t.TempDir(), "s.db"), cfg)
+		if want := stdcmp.Or(cfg.Interval, snapshot.DefaultInterval); s.Interval() != eventlog.Seq(want) {
+			t.Errorf("%+v: an image every %d entries, want %d", cfg, s.Interval(), want)
+		}
+	}
+}
+
+// An error that is not a panic leaves the store usable.
+func TestOrdinaryErrorsDoNotDisable(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	assert.Error(t, s.Put("", image(10, 10)), "an image of no session is kept")
+	put(t, s, "a", image(10, 10))
+	if img, ok, err := s.Nearest("a", 100, set, anyHead); err != nil || !ok || img.Head.Seq != 10 {
+		t.Errorf("nearest: %v, %v, %v", img.Head, ok, err)
 	}
 }
 
 func TestOpenForeign(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	db, err := bolt.Open(path, 0o644, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	err = db.Update(func(tx *bolt.Tx) error {
 		_, err := tx.CreateBucket([]byte("letters"))
 		return err
 	})
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, errors.Join(err, db.Close()))
 	if _, err := snapshot.Open(path, snapshot.Config{}); !errors.Is(err, snapshot.ErrUnusable) {
 		t.Errorf("another's bbolt: err = %v, want ErrUnusable", err)
 	}
 	for _, text := range []string{"x", strings.Repeat("not bbolt ", 5000)} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, err := snapshot.Open(path, snapshot.Config{}); !errors.Is(err, snapshot.ErrUnusable) {
 			t.Errorf("%.10q: err = %v, want ErrUnusable", text, err)
 		}
@@ -278,21 +286,17 @@ func TestTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	big := open(t, path, snapshot.Config{})
 	put(t, big, "a", image(10, 10), image(20, 1000))
-	if err := big.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, big.Close())
 	s := open(t, path, snapshot.Config{MaxImage: 500})
-	if err := s.Put("a", image(30, 1000)); !errors.Is(err, snapshot.ErrTooLarge) {
-		t.Errorf("Put: err = %v, want ErrTooLarge", err)
-	}
+	assert.ErrorIs(t, s.Put("a", image(30, 1000)), snapshot.ErrTooLarge, "Put")
 	if img, ok, err := s.Nearest("a", 100, set, anyHead); img.Head.Seq != 10 || !ok || err != nil {
 		t.Errorf("Nearest = %d, %v, %v, want 10", img.Head.Seq, ok, err)
 	}
 }
 
-// After thinning the total fits, the newest image is there, nothing new has
-// appeared, thinning again drops nothing, and wherever an image was dropped
-// the gap it left is no wider than twice its age, in whole intervals.
+// After thinning, the total fits, the newest image remains, no image was added,
+// thinning again drops nothing, and each gap left by a dropped image is at most twice
+// as wide as its age, in whole intervals.
 func TestThinProperty(t *testing.T) {
 	dir := t.TempDir()
 	var n int
@@ -300,17 +304,13 @@ func TestThinProperty(t *testing.T) {
 		n++
 		path := filepath.Join(dir, fmt.Sprint(n))
 		s, err := snapshot.Open(path, snapshot.Config{Interval: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer func() { _ = s.Close(); _ = os.Remove(path) }()
 		count := rapid.IntRange(1, 40).Draw(t, "images")
 		size := rapid.IntRange(1, 300).Draw(t, "size")
-		var before []snapshot.Info
+		var before []snapshot.ImageInfo
 		for i := range count {
-			if err := s.Put("a", image(eventlog.Seq(10*(i+1)), size)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.Put("a", image(eventlog.Seq(10*(i+1)), size)))
 		}
 		if before, err = s.List("a"); err != nil {
 			t.Fatal(err)
@@ -322,13 +322,9 @@ func TestThinProperty(t *testing.T) {
 		}
 		logBytes := uint64(rapid.Int64Range(0, 5*sum).Draw(t, "log"))
 		dropped, err := s.Thin("a", logBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		after, err := s.List("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if len(after)+dropped != len(before) || after[len(after)-1] != before[len(before)-1] {
 			t.Fatalf("%d of %d left, %d dropped, last %v", len(after), len(before), dropped, after[len(after)-1])
 		}
@@ -356,7 +352,7 @@ func TestThinProperty(t *testing.T) {
 	})
 }
 
-// The gaps as they come out, oldest first, for a person to look at.
+// TestThinGaps shows the resulting gaps, oldest first.
 func TestThinGaps(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 1000})
 	for n := eventlog.Seq(1); n <= 64; n++ {
@@ -364,9 +360,7 @@ func TestThinGaps(t *testing.T) {
 	}
 	put(t, s, "a", image(64_500, 100), image(64_700, 100))
 	list, err := s.List("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	each := uint64(list[0].Bytes)
 	for _, tt := range []struct {
 		images uint64 // that fit the budget
@@ -382,9 +376,7 @@ func TestThinGaps(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := s.List("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var seqs []string
 		for _, info := range list {
 			seqs = append(seqs, fmt.Sprint(info.Seq))
@@ -416,9 +408,7 @@ func TestWriter(t *testing.T) {
 
 func TestWriterLogsErrors(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	var log bytes.Buffer
 	w := snapshot.NewWriter(s, slog.New(slog.NewTextHandler(&log, nil)))
 	w.Offer("a", image(1000, 1), 0)
@@ -436,6 +426,57 @@ func TestDue(t *testing.T) {
 	}{{0, 999, false}, {0, 1000, true}, {1000, 1999, false}, {1003, 2000, true}} {
 		if got := s.Due(tt.last, tt.seq); got != tt.want {
 			t.Errorf("Due(%d, %d) = %v", tt.last, tt.seq, got)
+		}
+	}
+}
+
+// The budget is exact to the byte, also for log sizes whose product with a percentage
+// overflows; the images kept are within it.
+func TestThinBudget(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 10, Percent: 50})
+	put(t, s, "a", image(10, 200), image(20, 200), image(30, 200))
+	list, err := s.List("a")
+	require.NoError(t, err)
+	var sum uint64
+	for _, info := range list {
+		sum += uint64(info.Bytes)
+	}
+	if n, err := s.Thin("a", 1<<64-1); n != 0 || err != nil {
+		t.Errorf("a log of all bytes there are: %d dropped, %v", n, err)
+	}
+	if n, err := s.Thin("a", 2*sum); n != 0 || err != nil {
+		t.Errorf("room to the byte: %d dropped, %v", n, err)
+	}
+	if n, err := s.Thin("a", 2*sum-2); n == 0 || err != nil {
+		t.Errorf("a byte too few: %d dropped, %v", n, err)
+	}
+	if n, err := s.Thin("none", 0); n != 0 || err != nil {
+		t.Errorf("of no session: %d, %v", n, err)
+	}
+	require.NoError(t, s.Close())
+	if _, err := s.Thin("a", 0); !errors.Is(err, snapshot.ErrClosed) {
+		t.Errorf("closed: %v, want ErrClosed", err)
+	}
+}
+
+// The Seqs of images may be as far apart as the type allows.
+func TestThinFarApart(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 1})
+	for _, seq := range []eventlog.Seq{0, 1, 1<<63 + 5, 1<<64 - 1} {
+		img := image(seq, 100)
+		img.At = 0
+		put(t, s, "a", img)
+	}
+	list, err := s.List("a")
+	require.NoError(t, err)
+	each := uint64(list[3].Bytes)
+	for _, left := range []uint64{3, 2, 1} {
+		if _, err := s.Thin("a", 4*each*left+100); err != nil {
+			t.Fatal(err)
+		}
+		list, err := s.List("a")
+		if err != nil || len(list) == 0 || uint64(len(list)) > left || list[len(list)-1].Seq != 1<<64-1 {
+			t.Errorf("room for %d: %v, %v", left, list, err)
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// Thin drops images of a session, old ones first, until their total is at or
-// below the configured part of logBytes, and returns how many it dropped. The
-// package comment tells the rule.
+// Thin drops images of a session, old ones first, until their total is at or below
+// the configured part of logBytes, and returns how many it dropped. The package
+// comment describes the rule.
 func (s *Store) Thin(session string, logBytes uint64) (int, error) {
-	// Looking first keeps the usual case, nothing to drop, free of a commit.
+	// In the usual case there is nothing to drop, and List needs no commit.
 	list, err := s.List(session)
 	if err != nil {
 		return 0, err
@@ -41,8 +41,8 @@ func (s *Store) Thin(session string, logBytes uint64) (int, error) {
 	return dropped, nil
 }
 
-// excess returns which images of list, ascending, have to go.
-func (s *Store) excess(list []Info, logBytes uint64) []eventlog.Seq {
+// excess returns the Seqs of the images to drop, for a list in ascending order.
+func (s *Store) excess(list []ImageInfo, logBytes uint64) []eventlog.Seq {
 	percent := uint64(s.cfg.Percent)
 	budget := logBytes/100*percent + logBytes%100*percent/100
 	if len(list) < 2 || total(list) <= budget {
@@ -68,14 +68,14 @@ func (s *Store) excess(list []Info, logBytes uint64) []eventlog.Seq {
 	return drop
 }
 
-// split applies the rule for one window: it returns the bytes of what stays
-// and the Seqs of what goes. An image's group is as wide as its age in windows,
-// a power of two of intervals, and aligned; the image goes when an earlier one
-// of its group stays. Groups only ever become wider, so what would have been
-// needed later is not dropped now.
-func (s *Store) split(list []Info, window uint64) (keep uint64, drop []eventlog.Seq) {
+// split applies the rule for one window: it returns the bytes of the images to keep
+// and the Seqs of those to drop. An image's group is as wide as its age in windows, a
+// power of two of intervals, and aligned; the image is dropped if an earlier one of
+// its group is kept. Groups only become wider with age, so split never drops an image
+// that a later call would keep.
+func (s *Store) split(list []ImageInfo, window uint64) (keep uint64, drop []eventlog.Seq) {
 	newest := list[len(list)-1]
-	for i, last := 0, (*Info)(nil); i < len(list); i++ {
+	for i, last := 0, (*ImageInfo)(nil); i < len(list); i++ {
 		info := &list[i]
 		width := bits.Len64((s.interval(newest) - s.interval(*info)) / window)
 		if last != nil && i < len(list)-1 && s.interval(*last)>>width == s.interval(*info)>>width {
@@ -88,9 +88,9 @@ func (s *Store) split(list []Info, window uint64) (keep uint64, drop []eventlog.
 	return keep, drop
 }
 
-func (s *Store) interval(info Info) uint64 { return uint64(info.Seq) / uint64(s.cfg.Interval) }
+func (s *Store) interval(info ImageInfo) uint64 { return uint64(info.Seq) / uint64(s.cfg.Interval) }
 
-func total(list []Info) (n uint64) {
+func total(list []ImageInfo) (n uint64) {
 	for _, info := range list {
 		n += uint64(info.Bytes)
 	}

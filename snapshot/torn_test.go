@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
@@ -19,9 +22,7 @@ func sampleFile(t testing.TB) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.db")
 	s, err := snapshot.Open(path, snapshot.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for n := range eventlog.Seq(60) {
 		put(t, s, "long", image(n*1000, 300))
 	}
@@ -32,23 +33,17 @@ func sampleFile(t testing.TB) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
-// tryTorn opens a damaged file and uses it in every way. All it may answer is
-// an error, or images that are whole.
+// tryTorn opens a damaged file and uses it in every way. Each call must return an
+// error or intact images.
 func tryTorn(t *testing.T, path string, data []byte, readOnly bool) (usable bool) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o644))
 	s, err := snapshot.Open(path, snapshot.Config{ReadOnly: readOnly})
 	if err != nil {
 		if !errors.Is(err, snapshot.ErrUnusable) && len(data) > 0 {
@@ -88,8 +83,8 @@ func TestTornByTruncation(t *testing.T) {
 	}
 }
 
-// Every byte of the structure that bbolt trusts is changed once: the meta
-// pages, and of each page its header and its first elements.
+// TestTornByFlips changes each byte of the structure that bbolt trusts once: the meta
+// pages, and the header and first elements of every page.
 func TestTornByFlips(t *testing.T) {
 	whole := sampleFile(t)
 	path := filepath.Join(t.TempDir(), "torn.db")
@@ -114,7 +109,7 @@ func TestTornByFlips(t *testing.T) {
 	}
 }
 
-// Whole pages change places, or become zero, as after a loss of power.
+// TestTornByPages swaps whole pages or fills them with zeros, as a loss of power may.
 func TestTornByPages(t *testing.T) {
 	whole := sampleFile(t)
 	path := filepath.Join(t.TempDir(), "torn.db")
@@ -134,7 +129,7 @@ func TestTornByPages(t *testing.T) {
 	}
 }
 
-// Pages of a tree that point at each other would be walked for ever.
+// Pages of a tree that point at each other are refused, not walked forever.
 func TestTornIntoALoop(t *testing.T) {
 	whole := sampleFile(t)
 	path := filepath.Join(t.TempDir(), "torn.db")
@@ -154,25 +149,17 @@ func TestTornIntoALoop(t *testing.T) {
 	}
 }
 
-// The file shrinks under the mapping: touching what is gone is a fault, and
-// that must be an error.
+// The file shrinks under the mapping: reading the lost part faults, and the store
+// must return an error.
 func TestTornWhileOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "torn.db")
-	if err := os.WriteFile(path, sampleFile(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, sampleFile(t), 0o644))
 	s, err := snapshot.Open(path, snapshot.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(2*os.Getpagesize())); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, int64(2*os.Getpagesize())))
 	if _, _, err := s.Nearest("long", 1<<62, set, anyHead); !errors.Is(err, snapshot.ErrUnusable) {
 		t.Errorf("Nearest: err = %v, want ErrUnusable", err)
 	}
-	if err := s.Put("long", image(1, 1)); !errors.Is(err, snapshot.ErrUnusable) {
-		t.Errorf("Put: err = %v, want ErrUnusable", err)
-	}
+	assert.ErrorIs(t, s.Put("long", image(1, 1)), snapshot.ErrUnusable, "Put")
 	_ = s.Close()
 }

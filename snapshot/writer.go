@@ -7,17 +7,17 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// queueLen bounds the images that wait for a [Writer]: enough to ride out one
-// slow commit, few enough that large states do not pile up.
+// queueLen bounds the images that wait for a [Writer]: enough for one slow commit,
+// few enough to bound the memory of large states.
 const queueLen = 8
 
-// Writer stores images in the background, so that whoever folds does not wait
-// for compression and disk. Images are disposable: when too many wait the
-// oldest is dropped, and one that cannot be stored is logged and forgotten.
+// Writer stores images in the background, so that a caller that folds does not wait
+// for compression and disk. Images are disposable: a full queue drops its oldest
+// image, and an image that cannot be stored is logged and dropped.
 type Writer struct {
 	store *Store
 	log   *slog.Logger
-	wake  chan struct{} // 1: a note that the queue changed; one is enough
+	wake  chan struct{} // capacity 1: the queue changed
 	done  chan struct{} // closed when run has returned
 
 	mu     sync.Mutex
@@ -42,9 +42,9 @@ func NewWriter(store *Store, logger *slog.Logger) *Writer {
 	return w
 }
 
-// Offer queues img, which must not change any more, and never waits. After it
-// is stored the session is thinned to its part of logBytes, the size of its
-// log; zero means not to thin. After Close, Offer does nothing.
+// Offer queues img, which must not change any more, and never blocks. After storing
+// it, the writer thins the session to its part of logBytes, the size of its log; zero
+// means no thinning. After Close, Offer does nothing.
 func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

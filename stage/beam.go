@@ -8,18 +8,18 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// beam is a ray from an entity to another one or to a point. It follows both.
+// beam is a ray from an entity to another entity or to a point. It follows its ends.
 type beam struct {
 	from  *entity
 	to    *entity     // nil: a point
 	at    scene.Point // the point
-	name  string      // of the place it goes to, "" for a bare point
+	name  string      // of its target, "" for a bare point
 	color string
 	width float64
 	began time.Duration
 
-	claim *claim  // of the act that makes it grow, or nil
-	grown float64 // how far, if nothing makes it grow
+	claim *claim  // of the act that makes it grow; nil once it has grown
+	grown float64 // how far it has grown, without a claim
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	widest    = 1000
 )
 
-// reach is how far the beam goes on its way.
+// reach returns how far the beam has grown, 0 to 1.
 func (b *beam) reach(at time.Duration) float64 {
 	if b.claim == nil {
 		return b.grown
@@ -49,19 +49,19 @@ func (b *beam) frame(at time.Duration) Beam {
 	}
 }
 
-// drawBeam is the action.
-func (s *Stage) drawBeam(e *entity, to spot, color string, width float64) {
+// drawBeam performs the action drawBeam for one entity.
+func (s *Stage) drawBeam(e *entity, to resolvedPlace, color string, width float64) {
 	s.removeBeams(e, false)
-	if len(s.beams) >= MaxBeams {
+	if len(s.beams) >= maxBeams {
 		s.report(noteLimit, e.id, "beams")
 		return
 	}
 	e.touched = true
-	b := &beam{from: e, to: to.entity, name: s.own(to.name), color: color, width: width, began: s.now, grown: 1}
+	b := &beam{from: e, to: to.entity, name: s.intern(to.name), color: color, width: width, began: s.now, grown: 1}
 	if b.to == nil {
 		b.at = to.at
 	}
-	if !s.deed.instant {
+	if !s.current.instant {
 		b.grown = 0
 		b.claim = s.claim(e)
 		b.claim.kind, b.claim.beam = asBeam, b
@@ -69,7 +69,7 @@ func (s *Stage) drawBeam(e *entity, to spot, color string, width float64) {
 	s.beams = append(s.beams, b)
 }
 
-// removeBeams removes the beams from e that nothing makes grow, or all of them.
+// removeBeams removes the beams from e: those that no act makes grow, or all of them.
 func (s *Stage) removeBeams(e *entity, growing bool) {
 	s.beams = slices.DeleteFunc(s.beams, func(b *beam) bool {
 		if b.from != e || b.claim != nil && !growing {

@@ -7,11 +7,11 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// Channel is a value of an entity that a custom [Action] can set.
+// Channel is a value of an entity that a custom [Action] can change.
 type Channel string
 
-// The channels. Those of the first line are numbers and can be moved; the others
-// become what a [Track] says when the action starts.
+// The channels. Those of the first group are numbers and can be animated; the others
+// get their value from a [Track] when the action starts.
 const (
 	ChannelX        Channel = "x"
 	ChannelY        Channel = "y"
@@ -24,62 +24,62 @@ const (
 	ChannelLabel   Channel = "label"   // Text
 	ChannelText    Channel = "text"    // Text
 	ChannelLayer   Channel = "layer"   // To
-	ChannelVisible Channel = "visible" // To, 0 or not
+	ChannelVisible Channel = "visible" // To: 0 hides, any other number shows
 )
 
-// Action is an action that a program adds. Its functions are pure: of equal
-// arguments they make equal results, on every machine, for ever. When they
-// change, Version does.
+// Action is an action that a program adds. Its functions are pure: equal arguments
+// give equal results, on every machine and in every later version of the program, or
+// else Version changes.
 //
-// A panic in them is not passed on: a replay must not end where the session
-// went on, and what they panic at is in the log for ever. An action whose Start
-// panics, or its Value at the beginning or the end, changes nothing of that entity,
-// and a diagnostic says so. Where Value panics in between, the track goes straight.
+// A panic in them is recovered, because the step that causes it is in the log and
+// every replay would meet it again. If Start panics, or Value at progress 0 or 1, the
+// action changes nothing of that entity, and a diagnostic is counted. If Value panics
+// in between, the track is linear there.
 type Action struct {
-	// Version is the version of the action's rules. It is part of a stage's
-	// state, so that states of other rules are not gone on with.
+	// Version is the version of the action's rules. It is part of the state of a
+	// stage: [Restore] refuses a state with another version.
 	Version uint32
 
-	// Start says what the action does with an entity. It is called once for each
-	// entity that the action means, when it starts. More than [MaxTracks]
-	// tracks are not looked at.
-	Start func(c Cue) []Track
+	// Start returns the effects of the action on an entity. It is called once for each
+	// entity of the step, when the action starts. Tracks beyond [MaxTracks] are
+	// ignored.
+	Start func(c ActionCall) []Track
 
-	// Value returns the number of a track at an eased progress: at 0 where
-	// it begins, at 1 where it stays. Nil is straight from From to To.
+	// Value returns the number of a track at an eased progress from 0, its first
+	// value, to 1, its last. Nil means linear from From to To.
 	Value func(t Track, progress float64) float64
 }
 
-// MaxTracks bounds what one action does with one entity.
+// MaxTracks bounds the tracks of one action for one entity.
 const MaxTracks = 16
 
-// MaxTrackData bounds the numbers that a track keeps.
+// MaxTrackData bounds the Data of a track.
 const MaxTrackData = 16
 
-// Track is what an action does with one channel of an entity. It takes the
-// channel over as any action does, and is kept while the action runs.
+// Track is the effect of an action on one channel of an entity. It takes the channel
+// over as built-in actions do, and is part of the state while the action runs.
 type Track struct {
 	Channel  Channel
 	From, To float64
 	Text     string
-	Data     []float64 // whatever else Value needs
+	Data     []float64 // further numbers for Value
 }
 
-// Cue is what an action starts with. It is good until Start returns.
-type Cue struct {
+// ActionCall is the argument of an action's Start. It is valid until Start returns.
+type ActionCall struct {
 	Figure Figure // the entity as it is seen at that instant
 
 	s *Stage
 }
 
-// Param returns a resolved parameter of the step; false when it is not written
-// or refers to what is missing.
-func (c Cue) Param(name string) (signal.Value, bool) { return c.s.deed.Param(name) }
+// Param returns a resolved parameter of the step; false if it is absent or refers to
+// a missing value.
+func (c ActionCall) Param(name string) (signal.Value, bool) { return c.s.current.Param(name) }
 
-// Place returns the place that a parameter means, as destinations are read. A
-// diagnostic says so when it means none.
-func (c Cue) Place(param string) (at scene.Point, ok bool) {
-	spot, ok := c.s.place(param)
+// Place resolves a parameter as a place, as move does with its destination. If that
+// fails, a diagnostic is counted.
+func (c ActionCall) Place(param string) (at scene.Point, ok bool) {
+	spot, ok := c.s.resolvePlace(param)
 	return spot.at, ok
 }
 
@@ -90,7 +90,7 @@ func (a *Action) value(t Track, progress float64) float64 {
 	return between(t.From, t.To, progress)
 }
 
-// ask calls Value, and answers false if there is none or it panics.
+// ask calls Value. It returns false if Value is nil or panics.
 func (a *Action) ask(t Track, progress float64) (v float64, ok bool) {
 	if a.Value == nil {
 		return 0, false
@@ -99,9 +99,9 @@ func (a *Action) ask(t Track, progress float64) (v float64, ok bool) {
 	return a.Value(t, progress), true
 }
 
-// begin calls Start, and answers false if that panics or if a track would at its
-// beginning or its end.
-func (a *Action) begin(c Cue) (tracks []Track, ok bool) {
+// begin calls Start, and returns false if that panics or if Value panics at progress
+// 0 or 1 of a track.
+func (a *Action) begin(c ActionCall) (tracks []Track, ok bool) {
 	defer func() { ok = recover() == nil && ok }()
 	tracks = a.Start(c)
 	tracks = tracks[:min(len(tracks), MaxTracks)]
@@ -116,16 +116,16 @@ func (a *Action) begin(c Cue) (tracks []Track, ok bool) {
 	return tracks, true
 }
 
-// perform carries out a custom action.
+// perform performs a custom action.
 func (s *Stage) perform(a *Action) {
 	if a.Start == nil {
 		return
 	}
-	for _, e := range s.players() {
-		tracks, ok := a.begin(Cue{Figure: s.figure(e), s: s})
+	for _, e := range s.targets() {
+		tracks, ok := a.begin(ActionCall{Figure: s.figure(e), s: s})
 		if !ok {
-			// What it panicked with may be otherwise on another machine.
-			s.report(noteAction, e.id, s.deed.Action)
+			// The panic value is not recorded: it may differ on another machine.
+			s.report(noteAction, e.id, s.current.Action)
 			continue
 		}
 		e.touched = true
@@ -135,7 +135,7 @@ func (s *Stage) perform(a *Action) {
 	}
 }
 
-// track lets one track take effect.
+// track applies one track. It copies what it keeps, since the program may reuse it.
 func (s *Stage) track(a *Action, e *entity, t Track) {
 	t.From, t.To = bounded(t.From), bounded(t.To)
 	if len(t.Data) > MaxTrackData {
@@ -161,23 +161,23 @@ func (s *Stage) track(a *Action, e *entity, t Track) {
 	switch {
 	case !moves:
 		t.Text, _ = clip(t.Text, MaxText)
-		s.bring(e, p, undo{number: t.To, text: t.Text})
-	case s.deed.instant:
+		s.setProperty(e, p, undo{number: t.To, text: t.Text})
+	case s.current.instant:
 		s.take(e, ch.mask())
 		e.values[ch] = ch.bound(a.value(t, 1))
 		if ch == chTint {
 			e.color = t.Text
 		}
 	default:
-		c := s.hold(e, ch.mask(), asCustom)
+		c := s.claimChannels(e, ch.mask(), asCustom)
 		c.action, c.track, c.text = a, t, t.Text
 	}
 }
 
-// bounded is finite of a number that no JSON wrote.
+// bounded clamps a number of a custom action; NaN becomes 0.
 func bounded(v float64) float64 {
 	if v != v {
 		return 0
 	}
-	return chX.bound(v)
+	return channelX.bound(v)
 }

@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 )
 
-// actions are the custom ones that stories know.
+// actions are the custom actions that stories can use.
 var actions = map[string]stage.Action{"shake": shake, "vanish": vanish, "stumble": stumble}
 
-// shake lets a figure swing from side to side, less and less.
+// shake makes a figure swing from side to side with decreasing width.
 var shake = stage.Action{
 	Version: 1,
-	Start: func(c stage.Cue) []stage.Track {
+	Start: func(c stage.ActionCall) []stage.Track {
 		width := 10.0
 		if v, ok := c.Param("width"); ok {
 			width, _ = v.Float64()
@@ -38,10 +39,10 @@ var shake = stage.Action{
 	},
 }
 
-// vanish fades a figure out where it goes.
+// vanish fades a figure out while it moves.
 var vanish = stage.Action{
 	Version: 2,
-	Start: func(c stage.Cue) []stage.Track {
+	Start: func(c stage.ActionCall) []stage.Track {
 		at, ok := c.Place("to")
 		if !ok {
 			return nil
@@ -54,11 +55,11 @@ var vanish = stage.Action{
 	},
 }
 
-// stumble panics where the step says: at its start, or in the value of its track
-// at a progress.
+// stumble panics where its parameters say: at its start, or in the value of its track at
+// a progress.
 var stumble = stage.Action{
 	Version: 1,
-	Start: func(c stage.Cue) []stage.Track {
+	Start: func(c stage.ActionCall) []stage.Track {
 		t := stage.Track{Channel: stage.ChannelX, From: c.Figure.X, To: c.Figure.X + 100}
 		v, ok := c.Param("at")
 		if !ok || c.Figure.ID == "careful" {
@@ -80,18 +81,18 @@ var stumble = stage.Action{
 	},
 }
 
-// An action of one's own: two pure functions, and the stage does the rest.
+// A custom action consists of two pure functions; the stage does the rest.
 func ExampleAction() {
 	grow := stage.Action{
 		Version: 1,
-		Start: func(c stage.Cue) []stage.Track {
+		Start: func(c stage.ActionCall) []stage.Track {
 			return []stage.Track{{Channel: stage.ChannelScale, From: c.Figure.Scale, To: 2 * c.Figure.Scale}}
 		},
 	}
 	st := stage.New(stage.Config{Actions: map[string]stage.Action{"grow": grow}})
 	scheduler := choreography.NewScheduler()
 	scheduler.Observe(st, st)
-	definitions, _ := choreography.Parse("grow.json", []byte(
+	definitions, _ := language.Parse("grow.json", []byte(
 		`{"on": "fed", "steps": [{"action": "grow", "entity": "plant", "duration": 1000}]}`))
 	if err := scheduler.Define(definitions[0]); err != nil {
 		panic(err)

@@ -2,85 +2,81 @@ package stage
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/sajou-dev/sajou-go/internal/wording"
 )
 
-// noteKind says what a diagnostic is about. The numbers are part of the state
+// diagnosticKind is the subject of a diagnostic. The numbers are part of the state
 // format.
-type noteKind uint8
+type diagnosticKind uint8
 
 const (
-	noteConflict noteKind = iota // a performance took a channel from another
-	noteAction                   // no such action; with an entity, one that panicked
-	noteEntity                   // a step that names no entity
-	notePlace                    // no such place
-	noteValue                    // a parameter that cannot be used
-	noteLimit                    // a limit was reached
+	noteConflict diagnosticKind = iota // a performance took a channel from another
+	noteAction                         // no such action; with an entity, one that panicked
+	noteEntity                         // a step that names no entity
+	notePlace                          // no such place
+	noteValue                          // a parameter that cannot be used
+	noteLimit                          // a limit was reached
 	noteKinds
 )
 
-// noteNames is the kinds as views show them, and the members of their totals.
-var noteNames = [noteKinds]string{"conflict", "action", "entity", "place", "value", "limit"}
+// kindNames are the kinds as views show them; totalNames are the members with their
+// totals. Both are part of the format of views.
+var kindNames = [noteKinds]string{"conflict", "action", "entity", "place", "value", "limit"}
 
-var noteTotals = [noteKinds]string{"conflicts", "actions", "entities", "places", "values", "limits"}
+var totalNames = [noteKinds]string{"conflicts", "actions", "entities", "places", "values", "limits"}
 
-// note is one diagnostic.
-type note struct {
-	at      time.Duration
-	kind    noteKind
-	entity  string
-	channel string
-	run     run // of the performance at fault, or that prevailed
-	with    run // of the performance that lost
-	detail  string
+// diagnostic is one diagnostic.
+type diagnostic struct {
+	at          time.Duration
+	kind        diagnosticKind
+	entity      string
+	channel     string
+	performance performanceKey // the performance that caused it, or that won the conflict
+	with        performanceKey // the performance that lost the conflict
+	detail      string
 }
 
-// diagnostics is how many there were, and the last of them.
+// diagnostics counts the diagnostics and keeps the most recent.
 type diagnostics struct {
 	totals [noteKinds]uint64
-	recent []note
+	recent []diagnostic
 }
 
 // maxDetail bounds what a diagnostic quotes, in bytes.
 const maxDetail = 64
 
-func (s *Stage) report(kind noteKind, entity, detail string) {
-	n := note{at: s.now, kind: kind, entity: entity}
-	if s.deed.Act != nil {
-		n.run = s.run()
+// report counts a diagnostic. The detail is a short copy, because it may share the memory
+// of a signal and the state keeps it.
+func (s *Stage) report(kind diagnosticKind, entity, detail string) {
+	n := diagnostic{at: s.now, kind: kind, entity: entity}
+	if s.current.Act != nil {
+		n.performance = s.performance()
 	}
-	if len(detail) > maxDetail {
-		cut := maxDetail
-		for !utf8.RuneStart(detail[cut]) {
-			cut--
-		}
-		detail = detail[:cut]
-	}
-	n.detail = strings.Clone(detail)
+	n.detail = strings.Clone(wording.Truncate(detail, maxDetail))
 	s.diagnostics.add(n)
 }
 
-func (s *Stage) conflict(e *entity, m mask, loser run) {
-	s.diagnostics.add(note{at: s.now, kind: noteConflict, entity: e.id, channel: m.String(), run: s.run(), with: loser})
+func (s *Stage) conflict(e *entity, m mask, loser performanceKey) {
+	s.diagnostics.add(diagnostic{at: s.now, kind: noteConflict, entity: e.id, channel: m.String(), performance: s.performance(), with: loser})
 }
 
-func (d *diagnostics) add(n note) {
+func (d *diagnostics) add(n diagnostic) {
 	d.totals[n.kind]++
-	if len(d.recent) == MaxRecent {
+	if len(d.recent) == maxRecent {
 		copy(d.recent, d.recent[1:])
-		d.recent = d.recent[:MaxRecent-1]
+		d.recent = d.recent[:maxRecent-1]
 	}
 	d.recent = append(d.recent, n)
 }
 
-// message says what happened in a sentence.
-func (n *note) message() string {
+// message describes the diagnostic in a sentence.
+func (n *diagnostic) message() string {
 	switch n.kind {
 	case noteConflict:
-		return fmt.Sprintf("%s takes the %s of %s from %s", n.run, n.channel, n.entity, n.with)
+		return fmt.Sprintf("%s takes the %s of %s from %s", n.performance, n.channel, n.entity, n.with)
 	case noteAction:
 		if n.entity != "" {
 			return fmt.Sprintf("the action %q panicked at %s, and changed nothing", n.detail, n.entity)
@@ -100,19 +96,10 @@ func (n *note) message() string {
 	}
 }
 
-// limitMessages says which limit was reached. The names are part of the state
-// format.
+// limitMessages describe the limits by name. The names are part of the state format.
 var limitMessages = map[string]string{
-	"entities": fmt.Sprintf("there are %d entities already", MaxEntities),
-	"beams":    fmt.Sprintf("there are %d beams already", MaxBeams),
+	"entities": fmt.Sprintf("there are %d entities already", maxEntities),
+	"beams":    fmt.Sprintf("there are %d beams already", maxBeams),
 	"text":     fmt.Sprintf("the text has more than %d characters", MaxText),
 	"name":     fmt.Sprintf("the name has more than %d bytes", MaxName),
-}
-
-// String returns the performance's id, "" of none.
-func (r run) String() string {
-	if r == (run{}) {
-		return ""
-	}
-	return "p-" + strconv.FormatUint(r.seq, 10) + "-" + strconv.FormatUint(uint64(r.index), 10)
 }

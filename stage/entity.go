@@ -8,17 +8,17 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// entity is one figure. Its values are those that no act is moving; where a
-// channel has an owner, the owner says what its value is.
+// entity is one figure. Its values hold the channels that no act moves; a channel with
+// an owner has the value that its owner computes.
 type entity struct {
 	id      string
 	def     *scene.Entity // as the scene places it; nil if the scene does not
 	index   int           // of def in the scene
 	actor   string
-	touched bool // something has happened to it; always, if it has no def
+	touched bool // an act or a signal has changed it; always true without a def
 
 	look     string // its own; "" is the def's, or the stranger's
-	label    string // its own, if labelled
+	label    string // its own, if labelled is set
 	labelled bool
 
 	home   string // the slot it occupies, or ""
@@ -45,12 +45,12 @@ type entity struct {
 // noCell is the cell of an entity that has none.
 const noCell = -1
 
-// idle is the state of an entity that nobody said anything about.
+// idle is the state of an entity until a state is set.
 const idle = "idle"
 
-// fresh gives e the values it has when it comes onto the stage.
-func (e *entity) fresh() {
-	e.values = [numbers]float64{chX: e.homeAt.X, chY: e.homeAt.Y, chOpacity: 1, chScale: 1}
+// reset gives e the values that it has when it appears.
+func (e *entity) reset() {
+	e.values = [numbers]float64{channelX: e.homeAt.X, channelY: e.homeAt.Y, chOpacity: 1, chScale: 1}
 	e.color, e.layer, e.visible, e.state = "", 0, true, idle
 	e.words, e.undo, e.glow, e.ray = words{}, nil, glow{}, ray{}
 	if d := e.def; d != nil {
@@ -64,10 +64,10 @@ func (e *entity) fresh() {
 	}
 }
 
-// freshen is fresh for an entity that comes onto the stage by a step or a signal:
-// one that the scene does not place is in the layer that a rule says.
-func (s *Stage) freshen(e *entity) {
-	e.fresh()
+// resetForEntry is reset for an entity that a step or a signal makes appear: one that
+// the scene does not place is in the layer of its rule.
+func (s *Stage) resetForEntry(e *entity) {
+	e.reset()
 	if e.def != nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (s *Stage) freshen(e *entity) {
 	}
 }
 
-// value returns the value of a channel of numbers.
+// value returns the value of a numeric channel.
 func (e *entity) value(ch channel, at time.Duration) float64 {
 	if o := e.owner[ch]; o != nil {
 		return o.value(ch, at)
@@ -84,22 +84,22 @@ func (e *entity) value(ch channel, at time.Duration) float64 {
 	return e.values[ch]
 }
 
-// position returns where e is.
+// position returns the position of e.
 func (e *entity) position(at time.Duration) scene.Point {
-	if o := e.owner[chX]; o != nil && o == e.owner[chY] {
+	if o := e.owner[channelX]; o != nil && o == e.owner[channelY] {
 		return o.point(at)
 	}
-	return scene.Point{X: e.value(chX, at), Y: e.value(chY, at)}
+	return scene.Point{X: e.value(channelX, at), Y: e.value(channelY, at)}
 }
 
-// height returns how far e is above its way. Who is stopped in the air stands
-// there: nothing says any more that it flies.
+// height returns how far e is above its path while it flies. An entity that is
+// stopped in the air has height 0, because no act makes it fly any more.
 func (e *entity) height(at time.Duration) float64 {
-	o := e.owner[chY]
+	o := e.owner[channelY]
 	if o == nil || o.kind != asWay || o.height == 0 {
 		return 0
 	}
-	return chY.bound(o.lift(o.act.progress(at)))
+	return channelY.bound(o.lift(o.act.progress(at)))
 }
 
 // tinted returns the color and strength of the tint, "" without strength.
@@ -116,7 +116,7 @@ func (e *entity) tinted(at time.Duration) (color string, strength float64) {
 	return color, strength
 }
 
-// text returns the speech as far as it is typed, and its opacity.
+// text returns the typed part of the text, and its opacity.
 func (e *entity) text(at time.Duration) (string, float64) {
 	if o := e.owner[chText]; o != nil {
 		return prefix(o.text, o.typed(at)), 1
@@ -124,9 +124,9 @@ func (e *entity) text(at time.Duration) (string, float64) {
 	return e.words.at(at)
 }
 
-// lively returns until when speech and impressions of e go on, 0 if it has none.
-// Speech over which something is typed does not come back.
-func (e *entity) lively() time.Duration {
+// busyUntil returns when the last of e's speech and impressions ends, 0 if it has
+// none. Speech that typed text covers does not return.
+func (e *entity) busyUntil() time.Duration {
 	var end time.Duration
 	if e.words.speech && e.words.text != "" && e.owner[chText] == nil {
 		end = e.words.end()
@@ -140,7 +140,7 @@ func (e *entity) lively() time.Duration {
 	return end
 }
 
-// shownLabel returns what stands below the figure.
+// shownLabel returns the label below the figure.
 func (e *entity) shownLabel() string {
 	switch {
 	case e.labelled:
@@ -152,7 +152,7 @@ func (e *entity) shownLabel() string {
 	}
 }
 
-// lookName returns the name of e's look, the stranger's if nobody says one.
+// lookName returns the name of e's look, or the stranger's if e has none.
 func (s *Stage) lookName(e *entity) string {
 	switch {
 	case e.look != "":
@@ -167,8 +167,8 @@ func (s *Stage) lookName(e *entity) string {
 // lookOf returns the look of e.
 func (s *Stage) lookOf(e *entity) scene.Look { return s.scene.LookNamed(s.lookName(e)) }
 
-// keepDefinition makes what the scene says of e its own, since no scene will say
-// it any more.
+// keepDefinition copies what the old scene says about e, because the new scene does
+// not place it.
 func (e *entity) keepDefinition() {
 	if e.look == "" {
 		e.look = e.def.Look
@@ -177,8 +177,8 @@ func (e *entity) keepDefinition() {
 	e.def = nil
 }
 
-// find returns the entities that a name means, and makes none.
-func (s *Stage) find(name string) []*entity {
+// lookup returns the entities that a name refers to, without creating any.
+func (s *Stage) lookup(name string) []*entity {
 	if group := s.names[name]; len(group) > 0 {
 		return group
 	}
@@ -188,10 +188,10 @@ func (s *Stage) find(name string) []*entity {
 	return nil
 }
 
-// cast returns the entities that a reference means. One that is not known
-// appears: as the scene's rules say, or as a stranger; at a place of its own, if
-// it is given one. The result is empty where there is no reference, or no room.
-func (s *Stage) cast(ref string, at *spot) []*entity {
+// resolve returns the entities that a reference refers to. If there is none, it
+// creates one by the scene's rules or as a stranger, at the given place if there is
+// one. The result is empty for an empty reference and at the limit of entities.
+func (s *Stage) resolve(ref string, at *resolvedPlace) []*entity {
 	if group := s.names[ref]; len(group) > 0 {
 		return group
 	}
@@ -212,13 +212,13 @@ func (s *Stage) cast(ref string, at *spot) []*entity {
 	}
 }
 
-// appear makes an entity that the scene does not place.
-func (s *Stage) appear(id, look, slot string, at *spot) []*entity {
+// appear creates an entity that the scene does not place.
+func (s *Stage) appear(id, look, slot string, at *resolvedPlace) []*entity {
 	switch {
 	case len(id) > MaxName:
 		s.report(noteLimit, "", "name")
 		return nil
-	case s.count >= MaxEntities:
+	case s.count >= maxEntities:
 		s.report(noteLimit, "", "entities")
 		return nil
 	}
@@ -227,16 +227,16 @@ func (s *Stage) appear(id, look, slot string, at *spot) []*entity {
 	if at != nil {
 		e.homeAt = at.at
 	} else {
-		s.settleDown(e, slot)
+		s.assignHome(e, slot)
 	}
-	s.freshen(e)
-	s.enlist(e)
+	s.resetForEntry(e)
+	s.add(e)
 	return s.names[e.id]
 }
 
-// settleDown finds a home for a new entity: the slot that is named if it is
-// free, the first free one, or a cell of a grid that never ends.
-func (s *Stage) settleDown(e *entity, named string) {
+// assignHome gives a new entity a home: the named slot if it is free, the first free
+// slot, or the first free cell of an unbounded grid.
+func (s *Stage) assignHome(e *entity, named string) {
 	if at, ok := s.slots[named]; ok && s.taken[named] == 0 {
 		s.moveHome(e, named, at)
 		return
@@ -266,6 +266,8 @@ func (s *Stage) moveHome(e *entity, slot string, at scene.Point) {
 	s.taken[slot]++
 }
 
+// leaveHome frees the home of e. A freed slot may come before firstFree, so the search
+// for a free one begins at the first slot again.
 func (s *Stage) leaveHome(e *entity) {
 	if e.home != "" {
 		if s.taken[e.home]--; s.taken[e.home] <= 0 {
@@ -279,8 +281,8 @@ func (s *Stage) leaveHome(e *entity) {
 	e.home, e.cell = "", noCell
 }
 
-// gridPoint returns the place of a cell. The cells fill the scene from its
-// middle, six by three; each further filling is shifted by an eighth of a cell.
+// gridPoint returns the position of a cell. Six by three cells fill the scene from its
+// middle; each further filling is shifted by an eighth of a cell.
 func gridPoint(sc *scene.Scene, cell int) scene.Point {
 	columns := [...]float64{2, 3, 1, 4, 0, 5}
 	rows := [...]float64{1, 2, 0}
@@ -293,14 +295,16 @@ func gridPoint(sc *scene.Scene, cell int) scene.Point {
 	if row >= 3 {
 		row -= 3
 	}
-	// The upper fifth is left to what stands above the figures.
+	// The upper fifth is kept free for speech above the figures.
 	return scene.Point{X: float64(sc.Width*column) / 6, Y: float64(sc.Height * (0.2 + float64(row/4)))}
 }
 
-// inside returns p with numbers that are sound.
-func inside(p scene.Point) scene.Point { return scene.Point{X: chX.bound(p.X), Y: chY.bound(p.Y)} }
+// inside clamps the coordinates of p.
+func inside(p scene.Point) scene.Point {
+	return scene.Point{X: channelX.bound(p.X), Y: channelY.bound(p.Y)}
+}
 
-// layerOf bounds a layer's number to those that the scene has.
+// layerOf clamps the number of a layer to the layers of the scene.
 func (s *Stage) layerOf(layer float64) int {
 	return int(math.Max(0, math.Min(math.Round(layer), float64(len(s.scene.Layers)-1))))
 }

@@ -8,17 +8,16 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// Frame is what a viewer sees at one moment. It shares nothing with the stage
-// that changes.
+// Frame is the visible stage at one instant. It shares no mutable memory with the stage.
 type Frame struct {
 	At      time.Duration
 	Scene   *scene.Scene
 	Figures []Figure // in the order they are drawn: by layer, then y, then id
 	Beams   []Beam   // in the order they began
-	Sounds  []Sound  // those that started last, oldest first
+	Sounds  []Sound  // the most recent, oldest first
 }
 
-// Figure is one entity as it is seen.
+// Figure is one entity in a frame.
 type Figure struct {
 	ID, Actor   string
 	Label       string // shown below it, "" for none
@@ -41,7 +40,7 @@ type Figure struct {
 type Beam struct {
 	From, To     string // entities or places, "" for bare points
 	FromX, FromY float64
-	ToX, ToY     float64 // as far as it has grown
+	ToX, ToY     float64 // the end, as far as the beam has grown
 	Color        string
 	Width        float64
 	Opacity      float64
@@ -54,7 +53,7 @@ type Sound struct {
 	Entity string
 }
 
-// Frame returns what is seen at the present instant.
+// Frame returns the visible stage at the current instant.
 func (s *Stage) Frame() *Frame {
 	f := &Frame{At: s.now, Scene: s.scene, Sounds: slices.Clone(s.sounds), Beams: s.frameBeams()}
 	f.Figures = make([]Figure, 0, s.count)
@@ -67,7 +66,7 @@ func (s *Stage) Frame() *Frame {
 	return f
 }
 
-// figure returns e as it is seen at the present instant.
+// figure returns e as it appears at the current instant.
 func (s *Stage) figure(e *entity) Figure {
 	at, now := e.position(s.now), s.now
 	f := Figure{
@@ -104,44 +103,42 @@ func (s *Stage) frameBeams() []Beam {
 	return beams
 }
 
-// Moving reports whether anything changes by itself after the present instant,
-// without a boundary of a performance.
-//
-// It is what a viewer asks for every frame, and seldom looks at every entity
-// for it.
+// Moving reports whether anything changes after the current instant without a
+// further boundary of a performance. Viewers call it for every frame, so it usually
+// answers without a scan of all entities.
 func (s *Stage) Moving() bool {
 	for a := s.firstAct; a != nil; a = a.next {
 		if a.end() > s.now {
 			return true
 		}
 	}
-	if e := s.liveliest; e != nil && e.lively() > s.now {
+	if e := s.lastToEnd; e != nil && e.busyUntil() > s.now {
 		return true
 	}
 	_, ok := s.Until()
 	return ok
 }
 
-// Until returns the instant from which on nothing changes by itself any more:
-// until the last act under way would complete, the last speech is gone and the
-// last impression has run out. It returns false when nothing is under way.
+// Until returns the instant after which nothing changes by itself: every act would
+// have completed, and all speech and impressions ended. It returns false if nothing
+// is under way.
 func (s *Stage) Until() (time.Duration, bool) {
 	end := s.now
 	for a := s.firstAct; a != nil; a = a.next {
 		end = max(end, a.end())
 	}
-	if s.lively <= s.now {
+	if s.busyUntil <= s.now {
 		return end, end > s.now
 	}
-	s.lively, s.liveliest = 0, nil
+	s.busyUntil, s.lastToEnd = 0, nil
 	for e := s.first; e != nil; e = e.next {
-		if last := e.lively(); last > s.lively {
-			s.lively, s.liveliest = last, e
+		if last := e.busyUntil(); last > s.busyUntil {
+			s.busyUntil, s.lastToEnd = last, e
 		}
 	}
-	end = max(end, s.lively)
+	end = max(end, s.busyUntil)
 	return end, end > s.now
 }
 
-// enliven notes that speech or an impression goes on until an instant.
-func (s *Stage) enliven(until time.Duration) { s.lively = max(s.lively, until) }
+// extendBusy notes that speech or an impression lasts until an instant.
+func (s *Stage) extendBusy(until time.Duration) { s.busyUntil = max(s.busyUntil, until) }

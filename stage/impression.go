@@ -21,7 +21,7 @@ const (
 	rayColor = "#7dd3fc"
 )
 
-// glow is a flash that runs out by itself.
+// glow is the flash of an impression.
 type glow struct {
 	color string // "" for none
 	since time.Duration
@@ -34,8 +34,8 @@ func (g *glow) strength(at time.Duration) float64 {
 	return 1 - share(at-g.since, glowLasts)
 }
 
-// ray is a beam that runs out by itself: it grows for the first half of its
-// time and fades in the second.
+// ray is the beam of an impression: it grows for the first half of its time and fades
+// in the second.
 type ray struct {
 	to    string // entity, "" for none
 	at    scene.Point
@@ -54,17 +54,17 @@ func (r *ray) frame(e *entity, at time.Duration) Beam {
 	}
 }
 
-// fields is what impressions read of a payload.
+// fields are the members of a payload that impressions read.
 type fields struct {
 	from, to, agent, source         string
 	tool, task, description, result string
 	content, message, text          string
 	success                         bool
-	succeeded                       bool // success was said
+	succeeded                       bool // the payload has success
 }
 
-// read goes over the payload once: a look-up for each would go over all that
-// stands before it, and the input of a tool may be long.
+// read scans the payload once. A lookup for each member would scan everything before
+// the payload again, and the input of a tool may be long.
 func (f *fields) read(payload signal.Value) {
 	for name, v := range payload.Members() {
 		var t *string
@@ -101,8 +101,8 @@ func (f *fields) read(payload signal.Value) {
 	}
 }
 
-// Signal shows the impression that a signal makes by itself, if
-// [Stage.Impressed]. Nothing of sig is kept.
+// Signal shows the impression of a signal if [Stage.Impressed]. It keeps no
+// reference to sig.
 func (s *Stage) Signal(_ uint64, sig *signal.Signal) {
 	if !s.Impressed() {
 		return
@@ -123,7 +123,7 @@ func (s *Stage) Signal(_ uint64, sig *signal.Signal) {
 		}
 	case "agent_state_change":
 		if e := s.agent(f.agent); e != nil && f.to != "" && len(f.to) <= MaxName && e.state != f.to {
-			e.state = s.own(f.to)
+			e.state = s.intern(f.to)
 		}
 	case "error":
 		if e := s.agent(first(f.agent, speaker(sig.Source))); e != nil {
@@ -156,7 +156,7 @@ func (s *Stage) Signal(_ uint64, sig *signal.Signal) {
 	}
 }
 
-// dispatch shows what goes from one to another, or what somebody says.
+// dispatch shows a message from one agent to another, or speech.
 func (s *Stage) dispatch(from, to, said string) {
 	e := s.agent(from)
 	other := s.agent(to)
@@ -165,7 +165,7 @@ func (s *Stage) dispatch(from, to, said string) {
 	}
 	if other != nil && other != e {
 		e.ray = ray{to: other.id, at: other.position(s.now), since: s.now}
-		s.enliven(later(s.now, rayLasts))
+		s.extendBusy(later(s.now, rayLasts))
 	}
 	s.speak(e, said, false)
 }
@@ -179,8 +179,8 @@ func first(texts ...string) string {
 	return ""
 }
 
-// speaker returns the agent that a signal's source names, "" if it is a part
-// of the system.
+// speaker returns the agent that the source of a signal names, or "" if the source is a
+// part of the system.
 func speaker(source string) string {
 	switch source {
 	case "system", "sajou", "mcp", "http", "unknown":
@@ -192,12 +192,13 @@ func speaker(source string) string {
 	return source
 }
 
-// agent returns the figure of an agent, nil without a name or without room.
+// agent returns the entity of an agent, or nil without a name or at the limit of
+// entities.
 func (s *Stage) agent(name string) *entity {
 	if name == "" {
 		return nil
 	}
-	group := s.cast(name, nil)
+	group := s.resolve(name, nil)
 	if len(group) == 0 {
 		return nil
 	}
@@ -206,24 +207,25 @@ func (s *Stage) agent(name string) *entity {
 	return e
 }
 
-// speak has e say something, if there is anything to say.
+// speak makes e say a text, unless the text is empty. Added text continues only speech
+// that began as a stream, not the sentence of another signal.
 func (s *Stage) speak(e *entity, said string, add bool) {
 	if said == "" {
 		return
 	}
 	s.take(e, chText.mask())
 	if add && !e.words.stream {
-		e.words = words{} // what was said so far was whole
+		e.words = words{}
 	}
 	e.words = e.words.say(said, add, s.now)
-	s.enliven(e.words.end())
+	s.extendBusy(e.words.end())
 }
 
-// light makes e light up.
+// light makes e flash.
 func (s *Stage) light(e *entity, good bool) {
 	e.glow = glow{color: glowBad, since: s.now}
 	if good {
 		e.glow.color = glowGood
 	}
-	s.enliven(later(s.now, glowLasts))
+	s.extendBusy(later(s.now, glowLasts))
 }

@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 )
 
 type object = map[string]any
 
-// event is one entry of a history: a signal, a scene or a definition, and how
-// long after the one before it came.
+// event is one entry of a history: a signal, a scene or a definition, with the time since
+// the entry before.
 type event struct {
 	gap   time.Duration
 	sig   *signal.Signal
@@ -168,15 +169,15 @@ func value(t rapid.TB, v any) signal.Value {
 	return out
 }
 
-// seen is what a world shows after an event.
+// seen is the visible state of a world after an event.
 type seen struct {
 	State []byte
 	Told  []string
 	Until time.Duration
 }
 
-// play runs a history as a fold does. Before moves time on to an event in
-// whatever pieces.
+// play runs a history as a fold does. before moves time on to an event, in any number of
+// steps.
 func play(t rapid.TB, events []event, before func(w *world, to time.Duration)) []seen {
 	t.Helper()
 	w := newWorld(stage.Config{Actions: actions})
@@ -202,7 +203,7 @@ func play(t rapid.TB, events []event, before func(w *world, to time.Duration)) [
 			}
 			w.stage.SetScene(s)
 		case e.def != "":
-			d, err := choreography.Compile(value(t, json.RawMessage(e.def)))
+			d, err := definition.Compile(value(t, json.RawMessage(e.def)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +217,7 @@ func play(t rapid.TB, events []event, before func(w *world, to time.Duration)) [
 	return out
 }
 
-// sound checks what holds of every frame.
+// sound checks the invariants of every frame.
 func sound(t rapid.TB, s *stage.Stage) {
 	t.Helper()
 	f := s.Frame()
@@ -248,8 +249,8 @@ func sound(t rapid.TB, s *stage.Stage) {
 
 func whole(*world, time.Duration) {}
 
-// TestMomentInvariance shows that the stage at a moment is the same on any way
-// there: cut otherwise, and restored from its bytes on the way.
+// TestMomentInvariance checks that the stage at a moment does not depend on how time was
+// divided before it, or on a restore from its bytes in between.
 func TestMomentInvariance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawHistory(t)
@@ -274,8 +275,8 @@ func TestMomentInvariance(t *testing.T) {
 	})
 }
 
-// TestInterruptedIsNeverFinished shows that a world whose performance is
-// interrupted between two steps is the one whose definition never had the rest.
+// TestInterruptedIsNeverFinished checks that a performance that is interrupted between
+// two steps leaves the same world as a definition without the remaining steps.
 func TestInterruptedIsNeverFinished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := drawSteps(t, 0)
@@ -289,13 +290,9 @@ func TestInterruptedIsNeverFinished(t *testing.T) {
 			w := newWorld(stage.Config{Actions: actions})
 			w.stage.SetScene(sceneOf(t, yard))
 			for _, d := range []object{{"on": "go", "steps": steps}, {"on": "stop", "interrupts": true, "steps": []object{}}} {
-				def, err := choreography.Compile(value(t, d))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := w.scheduler.Define(def); err != nil {
-					t.Fatal(err)
-				}
+				def, err := definition.Compile(value(t, d))
+				require.NoError(t, err)
+				require.NoError(t, w.scheduler.Define(def))
 			}
 			w.stage.Choreographed()
 			id := "c"
@@ -311,31 +308,27 @@ func TestInterruptedIsNeverFinished(t *testing.T) {
 	})
 }
 
-// TestInterruptionKeeps shows that what an interrupted act had brought about at
-// that instant stays as it is, for good.
+// TestInterruptionKeeps checks that the values of an interrupted act stay as they were at
+// that instant.
 func TestInterruptionKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(stage.Config{Actions: actions})
 		w.stage.SetScene(sceneOf(t, yard))
 		step := drawAction(t)
-		for step["action"] == "say" || step["action"] == "spawn" { // go on by themselves
+		for step["action"] == "say" || step["action"] == "spawn" { // they continue without an act
 			step = drawAction(t)
 		}
 		for _, d := range []object{{"on": "go", "steps": []object{step}}, {"on": "stop", "interrupts": true, "steps": []object{}}} {
-			def, err := choreography.Compile(value(t, d))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.scheduler.Define(def); err != nil {
-				t.Fatal(err)
-			}
+			def, err := definition.Compile(value(t, d))
+			require.NoError(t, err)
+			require.NoError(t, w.scheduler.Define(def))
 		}
 		w.stage.Choreographed()
 		id := "c"
 		at := time.Duration(rapid.IntRange(0, 50).Draw(t, "at")) * time.Millisecond
 		w.signal(0, &signal.Signal{Type: "go", CorrelationID: &id, Payload: value(t, object{"who": "ann"})})
 		w.advance(at)
-		// Only the height is of who flies: whoever is stopped stands where he is.
+		// Only a flying figure has a height: an interrupted one stands where it is seen.
 		height := regexp.MustCompile(" height=[^ ]+")
 		before := told(w.stage)
 		for i := range before {
@@ -352,7 +345,7 @@ func TestInterruptionKeeps(t *testing.T) {
 	})
 }
 
-// busy returns a stage in the middle of everything.
+// busy returns a stage with acts, beams, speech and impressions under way.
 func busy(t testing.TB) *world {
 	t.Helper()
 	w := newWorld(stage.Config{Actions: actions})
@@ -377,7 +370,7 @@ func busy(t testing.TB) *world {
 	return w
 }
 
-// TestStateTruncated shows that no beginning of a state is taken for a state.
+// TestStateTruncated checks that Restore refuses every proper prefix of a state.
 func TestStateTruncated(t *testing.T) {
 	w := busy(t)
 	whole := w.stage.Append(nil)
@@ -392,8 +385,8 @@ func TestStateTruncated(t *testing.T) {
 	}
 }
 
-// TestStateFlipped flips every bit of a state. What is still taken must be a
-// state in its canonical form, and must go on.
+// TestStateFlipped flips every bit of a state. A result that Restore accepts must be
+// canonical and usable.
 func TestStateFlipped(t *testing.T) {
 	whole := busy(t).stage.Append(nil)
 	for i := range whole {
@@ -405,7 +398,7 @@ func TestStateFlipped(t *testing.T) {
 	}
 }
 
-// soundIfTaken restores b and, if it is taken, uses it in every way.
+// soundIfTaken restores b and, if Restore accepts it, uses the stage in every way.
 func soundIfTaken(t *testing.T, b []byte) {
 	t.Helper()
 	s, err := stage.Restore(stage.Config{Actions: actions}, b)
@@ -432,8 +425,8 @@ func soundIfTaken(t *testing.T, b []byte) {
 	}
 }
 
-// TestStateOfOtherRules shows that another version, and other custom actions,
-// have an error of their own.
+// TestStateOfOtherRules checks that states of another version or of other custom actions
+// are refused with ErrStateVersion.
 func TestStateOfOtherRules(t *testing.T) {
 	state := busy(t).stage.Append(nil)
 	other := shake

@@ -12,24 +12,24 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/internal/statebytes"
+	"github.com/sajou-dev/sajou-go/choreography/curve"
+	"github.com/sajou-dev/sajou-go/internal/statecodec"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // Errors of [Restore].
 var (
-	// ErrState says that bytes are no state of a stage.
+	// ErrState is the error of bytes that no stage could have written.
 	ErrState = errors.New("stage: corrupt state")
-	// ErrStateVersion says that a state was written under other rules: of
-	// another version, or with other custom actions.
+	// ErrStateVersion is the error of a state of another version, or of other custom
+	// actions.
 	ErrStateVersion = errors.New("stage: state of other rules")
 )
 
-// Restore returns the stage in the state that [Stage.Append] wrote. It believes
-// nothing of data: what no stage could have written is refused with [ErrState],
-// and a state of another version or of other custom actions than cfg has with
-// [ErrStateVersion].
+// Restore returns the stage whose state [Stage.Append] wrote. It trusts nothing in
+// data: bytes that no stage could have written are refused with [ErrState], a state of
+// another version or of other custom actions than those of cfg with [ErrStateVersion].
 func Restore(cfg Config, data []byte) (*Stage, error) {
 	s, err := restore(cfg, data)
 	switch {
@@ -43,12 +43,12 @@ func Restore(cfg Config, data []byte) (*Stage, error) {
 }
 
 func restore(cfg Config, data []byte) (*Stage, error) {
-	r := stateReader{Reader: statebytes.Reader{Rest: data}, s: New(cfg)}
+	r := stateReader{Reader: statecodec.Reader{Rest: data}, s: New(cfg)}
 	if r.Begin(stateVersion, 12, ErrStateVersion); r.Err != nil {
 		return nil, r.Err
 	}
 	s := r.s
-	s.lively = math.MaxInt64 // as nobody has looked yet
+	s.busyUntil = math.MaxInt64 // unknown until the first scan
 	r.actions()
 	s.now = r.time(math.MaxInt64)
 	s.choreographed = r.Bool()
@@ -79,31 +79,31 @@ func restore(cfg Config, data []byte) (*Stage, error) {
 	switch err := r.End(); {
 	case err != nil:
 		return nil, err
-	case len(s.sounds) > MaxSounds || len(s.diagnostics.recent) > MaxRecent:
-		return nil, errors.New("more than is remembered")
+	case len(s.sounds) > maxSounds || len(s.diagnostics.recent) > maxRecent:
+		return nil, errors.New("too many sounds or diagnostics")
 	}
 	for a := s.firstAct; a != nil; a = a.next {
 		if a.first == nil {
-			return nil, errors.New("an act that moves nothing")
+			return nil, errors.New("an act without a claim")
 		}
 	}
-	return s, statebytes.Canonical(data, s.Append)
+	return s, statecodec.Canonical(data, s.Append)
 }
 
 // stateReader reads a state.
 type stateReader struct {
-	statebytes.Reader
+	statecodec.Reader
 
 	s        *Stage
 	numbered []*entity
 }
 
-// time reads an instant not after latest.
+// time reads an instant that is not after latest.
 func (r *stateReader) time(latest time.Duration) time.Duration {
 	return time.Duration(r.Between(0, int64(latest), "an instant"))
 }
 
-// textOrNil reads a text that may be missing.
+// textOrNil reads a text or nil.
 func (r *stateReader) textOrNil() (string, bool) {
 	if r.None() {
 		return "", false
@@ -111,7 +111,8 @@ func (r *stateReader) textOrNil() (string, bool) {
 	return r.Text(), r.Err == nil
 }
 
-// number reads a number within the limits of a channel.
+// number reads a number and refuses one outside of the limits of a channel. It compares
+// bits, because -0 and NaN have no canonical form in a state.
 func (r *stateReader) number(ch channel) float64 {
 	f := r.Float()
 	if r.Err == nil && math.Float64bits(ch.bound(f)) != math.Float64bits(f) {
@@ -122,14 +123,15 @@ func (r *stateReader) number(ch channel) float64 {
 }
 
 func (r *stateReader) point() scene.Point {
-	return scene.Point{X: r.number(chX), Y: r.number(chY)}
+	return scene.Point{X: r.number(channelX), Y: r.number(channelY)}
 }
 
-func (r *stateReader) run() run {
-	return run{r.Uint(), uint32(r.Between(0, math.MaxUint32, "a performance's number"))}
+func (r *stateReader) run() performanceKey {
+	return performanceKey{r.Uint(), uint32(r.Between(0, math.MaxUint32, "a performance's number"))}
 }
 
-// actions compares the custom actions with those of the stage.
+// actions compares the custom actions of the state with those of the program. Other
+// versions of them would continue the same acts differently.
 func (r *stateReader) actions() {
 	names := slices.Sorted(maps.Keys(r.s.actions))
 	n := r.Array()
@@ -144,7 +146,7 @@ func (r *stateReader) actions() {
 	}
 }
 
-// entities reads both lists. Those of the scene stand already.
+// entities reads both lists. The entities of the scene were placed by SetScene.
 func (r *stateReader) entities() {
 	s := r.s
 	for e := s.first; e != nil; e = e.next {
@@ -176,7 +178,7 @@ func (r *stateReader) entities() {
 				return
 			}
 		}
-		s.enlist(e)
+		s.add(e)
 		r.numbered = append(r.numbered, e)
 	}
 }
@@ -190,7 +192,7 @@ func (r *stateReader) body(e *entity) {
 		s.taken[e.home]++
 	}
 	e.homeAt = r.point()
-	e.cell = int32(r.Between(noCell, MaxEntities, "cell"))
+	e.cell = int32(r.Between(noCell, maxEntities, "cell"))
 	if r.Err == nil && e.cell != noCell {
 		for len(s.cells) <= int(e.cell) {
 			s.cells = append(s.cells, false)
@@ -223,7 +225,7 @@ func (r *stateReader) body(e *entity) {
 	for range r.Array() {
 		r.Fields(5, "a property")
 		last = r.Between(last+1, int64(properties)-1, "property")
-		u := undo{property: property(last), run: r.run(), number: r.number(chX), text: r.Text()}
+		u := undo{property: property(last), performance: r.run(), number: r.number(channelX), text: r.Text()}
 		if r.Err != nil {
 			return
 		}
@@ -231,6 +233,7 @@ func (r *stateReader) body(e *entity) {
 	}
 }
 
+// words reads a text that stays, or speech, which is an array.
 func (r *stateReader) words() words {
 	if r.Err != nil {
 		return words{}
@@ -248,14 +251,15 @@ func (r *stateReader) words() words {
 	if w.runes > maxSpeech {
 		r.Fail("speech that is too long")
 	}
-	// As far below none as somebody can talk without a pause in all of time.
+	// The lower bound is what speech without a pause could reach in all of session time.
 	w.before = int(r.Between(-1<<39, int64(w.runes), "typed"))
 	w.since = r.time(r.s.now)
 	w.said = r.time(r.s.now)
 	return w
 }
 
-// entity reads the number of an entity.
+// entity reads the number of an entity. Only a touched entity is in the state with its
+// body, so a claim or a beam can only begin at one of those.
 func (r *stateReader) entity(touched bool) *entity {
 	i := r.Between(0, int64(len(r.numbered))-1, "entity")
 	if r.Err != nil {
@@ -263,7 +267,7 @@ func (r *stateReader) entity(touched bool) *entity {
 	}
 	e := r.numbered[i]
 	if touched && !e.touched {
-		r.Fail("an entity to which nothing has happened moves")
+		r.Fail("an untouched entity moves")
 	}
 	return e
 }
@@ -275,7 +279,7 @@ func (r *stateReader) acts() {
 		p := r.run()
 		key := choreography.ActKey{Seq: p.seq, Index: p.index, Node: int32(r.Between(0, math.MaxInt32, "node"))}
 		start, duration := r.time(r.s.now), r.time(math.MaxInt64)
-		curve, err := choreography.ParseCurve(r.Text())
+		curve, err := curve.Parse(r.Text())
 		switch {
 		case r.Err != nil:
 			return
@@ -283,10 +287,10 @@ func (r *stateReader) acts() {
 			r.Fail("%w", err)
 			return
 		case r.s.acts[key] != nil:
-			r.Fail("an act twice")
+			r.Fail("a duplicate act")
 			return
 		case start < began:
-			r.Fail("acts in another order")
+			r.Fail("acts out of order")
 			return
 		}
 		began = start
@@ -310,12 +314,12 @@ func (r *stateReader) claim(a *act) {
 		return
 	}
 	if fields != 4+int(claimFields[k]) || !k.fits(m) {
-		r.Fail("a claim that is none")
+		r.Fail("a malformed claim")
 		return
 	}
 	for ch := range channel(channels) {
 		if m.has(ch) && e.owner[ch] != nil {
-			r.Fail("a channel of two acts")
+			r.Fail("a channel with two owners")
 			return
 		}
 	}
@@ -331,12 +335,12 @@ func (r *stateReader) claim(a *act) {
 		ch := m.only()
 		c.from.X, c.to.X, c.text = r.number(ch), r.number(ch), r.Text()
 	case asWay:
-		c.from, c.to, c.height, c.arrival = r.point(), r.point(), r.number(chY), r.Text()
+		c.from, c.to, c.height, c.arrival = r.point(), r.point(), r.number(channelY), r.Text()
 	case asRoute:
 		c.arrival = r.Text()
 		n := r.Array()
 		if r.Err == nil && (n < 2 || n%2 != 0) {
-			r.Fail("a way of %d numbers", n)
+			r.Fail("a path of %d numbers", n)
 		}
 		for range n / 2 {
 			c.points = append(c.points, r.point())
@@ -355,16 +359,16 @@ func (r *stateReader) claim(a *act) {
 	case asCustom:
 		c.action = r.s.actions[r.Text()]
 		c.track.Channel = Channel(channelNames[m.only()])
-		c.track.From, c.track.To, c.text = r.number(chX), r.number(chX), r.Text()
+		c.track.From, c.track.To, c.text = r.number(channelX), r.number(channelX), r.Text()
 		c.track.Text = c.text
 		n := r.Array()
 		if r.Err == nil && (n > MaxTrackData || c.action == nil) {
-			r.Fail("a track that is none")
+			r.Fail("a malformed track")
 			return
 		}
 		c.track.Data = make([]float64, n)
 		for i := range c.track.Data {
-			c.track.Data[i] = r.number(chX)
+			c.track.Data[i] = r.number(channelX)
 		}
 	default:
 	}
@@ -380,7 +384,7 @@ func (m mask) only() channel {
 	return chText
 }
 
-// fits reports whether a claim of kind k can be of those channels.
+// fits reports whether a claim of kind k can own these channels.
 func (k kind) fits(m mask) bool {
 	one := m&(m-1) == 0
 	switch k {
@@ -420,7 +424,7 @@ func (r *stateReader) beams() {
 			return
 		case !(b.width >= 0 && b.width <= widest) || b.began < began,
 			b.to != nil && b.at != scene.Point{}, number >= 0 && b.grown != 0:
-			r.Fail("a beam that is none")
+			r.Fail("a malformed beam")
 			return
 		}
 		began = b.began
@@ -430,7 +434,7 @@ func (r *stateReader) beams() {
 		}
 		r.s.beams = append(r.s.beams, b)
 	}
-	if len(r.s.beams) > MaxBeams {
+	if len(r.s.beams) > maxBeams {
 		r.Fail("%d beams", len(r.s.beams))
 	}
 }
@@ -443,9 +447,9 @@ func (r *stateReader) diagnostics() {
 	}
 	for range r.Array() {
 		r.Fields(9, "a diagnostic")
-		n := note{
-			at: r.time(r.s.now), kind: noteKind(r.Between(0, int64(noteKinds)-1, "kind of diagnostic")),
-			entity: r.Text(), channel: r.Text(), run: r.run(), with: r.run(), detail: r.Text(),
+		n := diagnostic{
+			at: r.time(r.s.now), kind: diagnosticKind(r.Between(0, int64(noteKinds)-1, "kind of diagnostic")),
+			entity: r.Text(), channel: r.Text(), performance: r.run(), with: r.run(), detail: r.Text(),
 		}
 		if r.Err != nil {
 			return

@@ -7,7 +7,7 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// property is what set can set. The numbers are part of the state format.
+// property is a property that set changes. The numbers are part of the state format.
 type property uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	properties
 )
 
-// propertyNamed reads a property as set has it.
+// propertyNamed returns the property of a name.
 func propertyNamed(name string) (property, bool) {
 	switch name {
 	case "x", "position.x":
@@ -54,69 +54,71 @@ func propertyNamed(name string) (property, bool) {
 	return 0, false
 }
 
-// channel returns the channel of numbers that the property is.
+// channel returns the numeric channel of the property, if it has one. The properties
+// before propText have the numbers of their channels.
 func (p property) channel() (channel, bool) { return channel(p), p < propText }
 
-// undo is what a property was before its last set. Only the performance that
-// set it can go back, or who comes in its place: see [act.bequeath].
+// undo is the value of a property before its last set. Only the performance that set it
+// can restore it, or the performance that preempts that one; see [act.leaveUndo].
 type undo struct {
-	property property
-	run      run
-	number   float64 // visible: 1 or 0
-	text     string  // of tint the color
+	property    property
+	performance performanceKey
+	number      float64 // visible: 1 or 0
+	text        string  // the color of a tint
 }
 
-// brokenOff stands for a performance that was interrupted at an instant while
-// it moved a property. No performance has the index 0.
-func brokenOff(at time.Duration) run { return run{seq: uint64(at)} }
+// interruptedAt stands for a performance that was interrupted at an instant while it
+// moved a property. It cannot be confused with a performance, whose index is never 0.
+func interruptedAt(at time.Duration) performanceKey { return performanceKey{seq: uint64(at)} }
 
-// bequeath leaves what properties were before a was to move them to whoever sets
-// them at this very instant, which is who preempted it: where it goes back to is
-// not some point on a way that was never gone to its end.
-func (a *act) bequeath(at time.Duration) {
+// leaveUndo leaves the undo values of a, which is interrupted, to the performance
+// that sets the same properties at this same instant, which is the one that preempted
+// it. Its revert then restores the value before both, not one in the middle of a
+// movement.
+func (a *act) leaveUndo(at time.Duration) {
 	for c := a.first; c != nil; c = c.next {
 		for p := range propText {
 			if ch, _ := p.channel(); c.kind != asLine || !c.mask.has(ch) {
 				continue
 			}
-			if i, found := c.entity.undone(p); found && c.entity.undo[i].run == a.run() {
-				c.entity.undo[i].run = brokenOff(at)
+			if i, found := c.entity.undone(p); found && c.entity.undo[i].performance == a.performance() {
+				c.entity.undo[i].performance = interruptedAt(at)
 			}
 		}
 	}
 }
 
-// set is the action.
+// set performs the action set.
 func (s *Stage) set() {
-	v, _ := s.deed.Param("property")
+	v, _ := s.current.Param("property")
 	name, _ := v.Text()
 	p, ok := propertyNamed(name)
 	if !ok {
 		s.report(noteValue, "", "property")
 		return
 	}
-	v, _ = s.deed.Param("value")
-	revert := s.flag("revert")
+	v, _ = s.current.Param("value")
+	revert := s.flagParam("revert")
 	if back, ok := v.Get("revert"); ok {
 		b, _ := back.Bool()
 		revert = revert || b
 	}
-	for _, e := range s.players() {
+	for _, e := range s.targets() {
 		if revert {
 			s.revert(e, p)
 			continue
 		}
-		before := s.present(e, p)
-		if after, ok := s.wanted(e, p, v); ok {
-			s.bring(e, p, after)
+		before := s.currentValue(e, p)
+		if after, ok := s.readValue(e, p, v); ok {
+			s.setProperty(e, p, after)
 			s.remember(e, before)
 		}
 	}
 }
 
-// present returns what a property is now.
-func (s *Stage) present(e *entity, p property) undo {
-	u := undo{property: p, run: s.run()}
+// currentValue returns the present value of a property.
+func (s *Stage) currentValue(e *entity, p property) undo {
+	u := undo{property: p, performance: s.performance()}
 	switch p {
 	case propTint:
 		u.text, u.number = e.tinted(s.now)
@@ -144,15 +146,16 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// wanted reads what a property is to be.
-func (s *Stage) wanted(e *entity, p property, v signal.Value) (undo, bool) {
+// readValue reads the new value of a property. It returns false, and counts a
+// diagnostic, if the value cannot be used.
+func (s *Stage) readValue(e *entity, p property, v signal.Value) (undo, bool) {
 	u := undo{property: p}
 	ok := true
 	switch p {
 	case propTint:
 		u.text, u.number, ok = s.tintOf(e, v)
 	case propText:
-		u.text, ok = s.wordingOf(v, "value")
+		u.text, ok = s.textOf(v, "value")
 		return u, ok
 	case propLayer:
 		u.number = float64(s.layerParam(v, "value", e.layer))
@@ -173,8 +176,8 @@ func (s *Stage) wanted(e *entity, p property, v signal.Value) (undo, bool) {
 	return u, ok
 }
 
-// visibleOf reads whether e is to be seen. Without a value, or with "toggle", it
-// is the other way round.
+// visibleOf reads the visibility of e. Without a value, or with "toggle", it is
+// inverted.
 func visibleOf(e *entity, v signal.Value) (float64, bool) {
 	if b, ok := v.Bool(); ok {
 		return truth(b), true
@@ -189,7 +192,7 @@ func visibleOf(e *entity, v signal.Value) (float64, bool) {
 	return 0, false
 }
 
-// tintOf reads a color, or {color, strength}, or nothing for no tint.
+// tintOf reads a color, {color, strength}, or null for no tint.
 func (s *Stage) tintOf(e *entity, v signal.Value) (color string, strength float64, ok bool) {
 	present, _ := e.tinted(s.now)
 	switch v.Kind() {
@@ -218,14 +221,14 @@ func (s *Stage) tintOf(e *entity, v signal.Value) (color string, strength float6
 	}
 }
 
-// bring makes a property what it is to be: numbers and the tint at once or by
-// and by, whatever has nothing in between at the start.
-func (s *Stage) bring(e *entity, p property, to undo) {
+// setProperty sets a property: numbers and the tint over the duration of the act,
+// all others at its start.
+func (s *Stage) setProperty(e *entity, p property, to undo) {
 	e.touched = true
 	switch p {
 	case propTint:
 		from, _ := e.tinted(s.now)
-		c := s.glide(e, chTint, to.number)
+		c := s.animateTo(e, chTint, to.number)
 		if to.text == "" {
 			to.text = from
 		}
@@ -247,37 +250,39 @@ func (s *Stage) bring(e *entity, p property, to undo) {
 		e.label, e.labelled = to.text, true
 	default:
 		ch, _ := p.channel()
-		s.glide(e, ch, to.number)
+		s.animateTo(e, ch, to.number)
 	}
 }
 
-// remember keeps what a property was.
+// remember stores the value that a property had before its set. If the act of a
+// preempted performance was moving it at this instant, the value before that act stays.
 func (s *Stage) remember(e *entity, u undo) {
 	i, found := e.undone(u.property)
 	switch {
 	case !found:
 		e.undo = slices.Insert(e.undo, i, u)
-	case e.undo[i].run == brokenOff(s.now):
-		e.undo[i].run = u.run
+	case e.undo[i].performance == interruptedAt(s.now):
+		e.undo[i].performance = u.performance
 	default:
 		e.undo[i] = u
 	}
 }
 
+// undone finds a property in the undo values, which are ordered by property.
 func (e *entity) undone(p property) (int, bool) {
 	return slices.BinarySearchFunc(e.undo, p, func(u undo, p property) int { return int(u.property) - int(p) })
 }
 
-// revert brings back what a property was before the last set, if that was this
-// performance's.
+// revert restores the value before the last set, if the same performance made that set.
+// A revert with a duration keeps the value, which a preempting performance may need.
 func (s *Stage) revert(e *entity, p property) {
 	i, found := e.undone(p)
-	if !found || e.undo[i].run != s.run() {
+	if !found || e.undo[i].performance != s.performance() {
 		return
 	}
 	u := e.undo[i]
-	if s.deed.instant {
+	if s.current.instant {
 		e.undo = slices.Delete(e.undo, i, i+1)
 	}
-	s.bring(e, p, u)
+	s.setProperty(e, p, u)
 }

@@ -9,18 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 )
 
-// members is what views are read by.
+// members is the interface by which expressions read views.
 type members interface {
 	Len() int
 	Names() []string
 	Member(name string) (any, bool)
 }
 
-// whole makes a view of members, all the way down.
+// whole reads members recursively into a view.
 func wholeOf(v any) any {
 	m, ok := v.(members)
 	if !ok {
@@ -34,8 +35,7 @@ func wholeOf(v any) any {
 	return view
 }
 
-// TestMembersAreTheView shows that reading the stage member by member finds what
-// its view has, no more and no less.
+// TestMembersAreTheView checks that reading the stage member by member gives its view.
 func TestMembersAreTheView(t *testing.T) {
 	s := busy(t).stage
 	if diff := cmp.Diff(s.View(), wholeOf(s)); diff != "" {
@@ -55,8 +55,8 @@ func TestMembersAreTheView(t *testing.T) {
 	}
 }
 
-// TestProperty shows that a condition is answered what the view shows at that
-// instant, of the first entity that a name means, and that asking makes none.
+// TestProperty checks that a condition reads the view at its instant, of the first entity
+// that a name refers to, and that reading creates no entity.
 func TestProperty(t *testing.T) {
 	s := busy(t).stage
 	before := s.Append(nil)
@@ -90,7 +90,7 @@ func TestProperty(t *testing.T) {
 	}
 }
 
-// TestFrameSharesNothing shows that a frame stays as it is.
+// TestFrameSharesNothing checks that a frame does not change with its stage.
 func TestFrameSharesNothing(t *testing.T) {
 	w := busy(t)
 	f, again := w.stage.Frame(), w.stage.Frame()
@@ -105,7 +105,7 @@ func TestFrameSharesNothing(t *testing.T) {
 	}
 }
 
-// TestLimits shows that a stage stays bounded, and says so.
+// TestLimits checks that a stage stays within its limits and reports each excess.
 func TestLimits(t *testing.T) {
 	w := newWorld(stage.Config{})
 	long := strings.Repeat("ü", 5000)
@@ -152,8 +152,8 @@ func TestLimits(t *testing.T) {
 	w.restore(t)
 }
 
-// TestLongSpeech shows that speech keeps the latest of what is appended, and
-// the beginning of what is said at once.
+// TestLongSpeech checks that appended speech keeps its end, and that a long sentence
+// keeps its beginning.
 func TestLongSpeech(t *testing.T) {
 	w := newWorld(stage.Config{})
 	send := func(typ, content string) {
@@ -161,7 +161,7 @@ func TestLongSpeech(t *testing.T) {
 	}
 	says := func() string { return w.stage.Frame().Figures[0].Text }
 	all := ""
-	for i := range 300 { // more than is typed in that time
+	for i := range 300 { // more than can be typed in that time
 		send("thinking", fmt.Sprintf("<%d>", i))
 		all += fmt.Sprintf("<%d>", i)
 		w.advance(w.stage.Now() + 100*time.Millisecond)
@@ -193,7 +193,7 @@ func TestLongSpeech(t *testing.T) {
 	}
 }
 
-// impressive are signals of the usual kinds, of agents that are there.
+// impressive are signals of the usual types, of agents that have entities.
 func impressive(t testing.TB) []*signal.Signal {
 	return []*signal.Signal{
 		scriptSignal(t, `task_dispatch {"taskId":"t","from":"king","to":"scout","description":"look around"}`),
@@ -207,7 +207,8 @@ func impressive(t testing.TB) []*signal.Signal {
 	}
 }
 
-// Impressions are made in every append of a session without choreographies.
+// A session without choreographies makes impressions at every append, so they must be
+// cheap.
 func BenchmarkImpression(b *testing.B) {
 	s, signals := stage.New(stage.Config{}), impressive(b)
 	b.ReportAllocs()
@@ -248,8 +249,8 @@ func boundaries(t testing.TB) (*world, []*signal.Signal) {
 	}
 }
 
-// BenchmarkBoundaries is the choreographer with the stage beside it: a round of
-// two signals has nine boundaries.
+// BenchmarkBoundaries measures the choreographer with its stage: a round of two signals
+// has nine boundaries.
 func BenchmarkBoundaries(b *testing.B) {
 	for _, watched := range []bool{false, true} {
 		b.Run(fmt.Sprint("watched=", watched), func(b *testing.B) {
@@ -270,7 +271,7 @@ func BenchmarkBoundaries(b *testing.B) {
 	}
 }
 
-// TestBoundaryAllocations shows that what usual acts need is used again.
+// TestBoundaryAllocations checks that acts and claims are reused.
 func TestBoundaryAllocations(t *testing.T) {
 	w, signals := boundaries(t)
 	at := time.Duration(0)
@@ -298,7 +299,7 @@ func BenchmarkFrame(b *testing.B) {
 	}
 }
 
-// What a viewer asks of a full stage for every frame, though nothing moves, or
+// A viewer calls Moving for every frame, also on a full stage on which nothing moves or
 // only one figure does.
 func BenchmarkMoving(b *testing.B) {
 	full := func(b *testing.B) *world {
@@ -332,7 +333,7 @@ func BenchmarkMoving(b *testing.B) {
 	}
 }
 
-// An expression that reads one number of one entity.
+// An expression reads one number of one entity.
 func BenchmarkMember(b *testing.B) {
 	s := busy(b).stage
 	b.ReportAllocs()
@@ -356,7 +357,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // Example shows a performance on a stage in the middle of a step.
 func Example() {
-	definitions, _ := choreography.Parse("walk.json", []byte(
+	definitions, _ := language.Parse("walk.json", []byte(
 		`{"on": "walk", "steps": [
 		  {"action": "spawn", "entity": "peon", "at": {"x": 20, "y": 40}},
 		  {"action": "move", "entity": "peon", "to": {"x": 100, "y": 40}, "duration": 1000, "easing": "easeIn"}]}`))

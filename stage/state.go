@@ -9,19 +9,19 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// stateVersion is the first element of a state. It changes with the format and
-// with every change of rules after which old bytes would go on differently.
+// stateVersion is the first element of a state. It changes with the format, and with
+// every change of rules by which a restored state would continue differently.
 const stateVersion = 2
 
-// Append appends the whole state of s to dst: canonical bytes, equal for equal
-// histories however time was cut. They are one msgpack array:
+// Append appends the state of s to dst: canonical bytes, equal for equal histories
+// however time was divided. They are one MessagePack array:
 //
 //	[version, actions, now, choreographed, scene, placed, others, acts, beams, sounds, totals, recent]
 //
 //	actions  [[name, version]…], the custom ones by name
-//	scene    as it was declared, nil for the default one
-//	placed   [[index, body…]…], entities of the scene to which something
-//	         has happened, by their place in the scene
+//	scene    as it was declared, nil for the default scene
+//	placed   [[index, body…]…], the touched entities of the scene, in the
+//	         order of the scene
 //	others   [[id, actor, body…]…], entities that the scene does not place
 //	body     look, label or nil, home, home x, home y, cell, numbers…, color,
 //	         layer, visible, state, words, glow or nil, ray or nil, undo
@@ -31,17 +31,17 @@ const stateVersion = 2
 //	ray      [to, x, y, since]
 //	undo     [[property, seq, index, number, text]…] by property
 //	acts     [[seq, index, node, start, duration, curve, claims]…] as they began
-//	claims   [[entity, kind, channels, contested, kind's own…]…]
+//	claims   [[entity, kind, channels, contested, members of the kind…]…]
 //	beams    [[from, to or nil, x, y, name, color, width, began, act or nil, grown]…]
 //	sounds   [[at, sound, entity]…]
 //	totals   [conflicts, actions, entities, places, values, limits]
 //	recent   [[at, kind, entity, channel, seq, index, seq, index, detail]…]
 //
-// Entities are numbered from 0: all that the scene places, then the others;
-// acts likewise. Of the kinds of claim, a line has from, to, text; a way from x,
-// from y, to x, to y, height, arrival; a route arrival and the numbers of its
-// points; a pulse from and amount; typing its text; a custom one the action's
-// name, from, to, text, data.
+// Entities are numbered from 0: all that the scene places, then the others. Acts are
+// numbered in their order. Of the kinds of claim, a line has from, to, text; a way from
+// x, from y, to x, to y, height, arrival; a route arrival and the numbers of its points;
+// a pulse from and amount; typing its text; a custom claim the action's name, from, to,
+// text, data.
 func (s *Stage) Append(dst []byte) []byte {
 	dst = msgp.AppendArrayHeader(dst, 12)
 	dst = msgp.AppendInt(dst, stateVersion)
@@ -114,7 +114,8 @@ func (s *Stage) Append(dst []byte) []byte {
 	return s.diagnostics.append(dst)
 }
 
-// bodyFields is how many elements an entity has besides what it is called by.
+// bodyFields is the number of elements of an entity besides its index, or its id and
+// actor.
 const bodyFields = 14 + uint32(numbers)
 
 func (e *entity) append(dst []byte) []byte {
@@ -163,7 +164,7 @@ func (e *entity) append(dst []byte) []byte {
 	for _, u := range e.undo {
 		dst = msgp.AppendArrayHeader(dst, 5)
 		dst = msgp.AppendUint8(dst, uint8(u.property))
-		dst = u.run.append(dst)
+		dst = u.performance.append(dst)
 		dst = msgp.AppendFloat64(dst, u.number)
 		dst = msgp.AppendString(dst, u.text)
 	}
@@ -175,14 +176,14 @@ func appendPoint(dst []byte, p scene.Point) []byte {
 	return msgp.AppendFloat64(dst, p.Y)
 }
 
-func (r run) append(dst []byte) []byte {
+func (r performanceKey) append(dst []byte) []byte {
 	dst = msgp.AppendUint64(dst, r.seq)
 	return msgp.AppendUint32(dst, r.index)
 }
 
 func (a *act) append(dst []byte, s *Stage) []byte {
 	dst = msgp.AppendArrayHeader(dst, 7)
-	dst = a.run().append(dst)
+	dst = a.performance().append(dst)
 	dst = msgp.AppendInt32(dst, a.key.Node)
 	dst = msgp.AppendInt64(dst, int64(a.start))
 	dst = msgp.AppendInt64(dst, int64(a.duration))
@@ -202,8 +203,8 @@ func (a *act) append(dst []byte, s *Stage) []byte {
 	return dst
 }
 
-// claimFields is how many elements a kind of claim has of its own. Beams are
-// written as beams.
+// claimFields is the number of elements that each kind of claim adds. The claims of
+// beams are not written: each beam names its act.
 var claimFields = [kinds]uint32{asLine: 3, asWay: 6, asRoute: 2, asPulse: 2, asTyping: 1, asCustom: 5}
 
 func (c *claim) append(dst []byte, s *Stage) []byte {
@@ -290,7 +291,7 @@ func (d *diagnostics) append(dst []byte) []byte {
 		dst = msgp.AppendUint8(dst, uint8(n.kind))
 		dst = msgp.AppendString(dst, n.entity)
 		dst = msgp.AppendString(dst, n.channel)
-		dst = n.run.append(dst)
+		dst = n.performance.append(dst)
 		dst = n.with.append(dst)
 		dst = msgp.AppendString(dst, n.detail)
 	}

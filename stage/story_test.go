@@ -10,17 +10,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// world is a choreographer and the stage it plays on, joined as a fold joins
-// them.
+// world is a choreographer with its stage, joined as a fold joins them.
 type world struct {
 	scheduler *choreography.Scheduler
 	stage     *stage.Stage
@@ -36,14 +38,10 @@ func newWorld(cfg stage.Config) *world {
 
 func (w *world) define(t testing.TB, text string) {
 	t.Helper()
-	declarations, diagnostics := choreography.Parse("definitions.json", []byte(text))
-	if err := diagnostics.Err(); err != nil {
-		t.Fatal(err)
-	}
+	declarations, diagnostics := language.Parse("definitions.json", []byte(text))
+	require.NoError(t, diagnostics.Err(definition.ErrInvalid))
 	for _, d := range declarations {
-		if err := w.scheduler.Define(d); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.scheduler.Define(d))
 		if d.Word() == "choreography" {
 			w.stage.Choreographed()
 		}
@@ -55,7 +53,7 @@ func (w *world) advance(to time.Duration) {
 	w.stage.Advance(to)
 }
 
-// signal does what a fold does for an entry.
+// signal applies a signal as a fold does.
 func (w *world) signal(at time.Duration, sig *signal.Signal) {
 	w.seq++
 	w.scheduler.Advance(at)
@@ -64,7 +62,7 @@ func (w *world) signal(at time.Duration, sig *signal.Signal) {
 	w.stage.Signal(w.seq, sig)
 }
 
-// restore puts the world away as bytes and takes it up again.
+// restore replaces the world by one that is restored from its bytes.
 func (w *world) restore(t rapid.TB) {
 	t.Helper()
 	scheduler, err := choreography.RestoreScheduler(w.scheduler.AppendState(nil))
@@ -82,7 +80,7 @@ func (w *world) restore(t rapid.TB) {
 	if diff := cmp.Diff(told(w.stage), told(st)); diff != "" {
 		t.Fatalf("the stage comes back otherwise (-before +restored):\n%s", diff)
 	}
-	// The one that comes back has to look at everything.
+	// A restored stage has no cache, so Until scans all entities.
 	until, moving := w.stage.Until()
 	if u, m := st.Until(); u != until || m != moving || w.stage.Moving() != moving {
 		t.Fatalf("moves until %v: %v (%v), restored until %v: %v", until, moving, w.stage.Moving(), u, m)
@@ -91,19 +89,20 @@ func (w *world) restore(t rapid.TB) {
 	scheduler.Observe(st, st)
 }
 
-// TestStories runs the stories in testdata: a scene and definitions and a script
-// in, the stage at the moments that the script names out. Lines of a script are
+// TestStories runs the stories in testdata. A story has a scene, definitions and a
+// script, and expects the stage at the moments that the script names. The lines of a
+// script are
 //
 //	signal TYPE [id=CORRELATION] [source=SOURCE] PAYLOAD
 //	advance DURATION
-//	stage [ENTITY…]  show what is seen, or only some entities
-//	moving           show what moves by itself, and until when
-//	diagnostics      show what went wrong
+//	stage [ENTITY…]  print the frame, or only some entities
+//	moving           print what moves without an event, and until when
+//	diagnostics      print the diagnostics
 //	scene FILE       bring another scene into force
 //	define FILE      bring more definitions into force
-//	restore          go on from the state bytes
+//	restore          continue from the state bytes
 //
-// Wherever the stage is shown it is also restored from its bytes and compared.
+// Wherever the stage is printed, it is also restored from its bytes and compared.
 func TestStories(t *testing.T) {
 	golden.Tell(t, "testdata/*.txtar", tell)
 }
@@ -131,9 +130,7 @@ func tell(t *testing.T, files map[string]string) string {
 			w.signal(w.stage.Now(), scriptSignal(t, rest))
 		case "advance":
 			d, err := time.ParseDuration(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			w.advance(w.stage.Now() + d)
 		case "stage":
 			w.restore(t)
@@ -218,8 +215,8 @@ func scriptSignal(t testing.TB, s string) *signal.Signal {
 	return sig
 }
 
-// told writes down what is seen, a line for each thing, in the order in which
-// it is drawn. What is as it usually is goes without saying.
+// told prints a frame, one line for each element in the order in which they are drawn.
+// Default values are left out.
 func told(s *stage.Stage) []string {
 	var lines []string
 	f := s.Frame()

@@ -12,8 +12,8 @@ import (
 // stageMembers are the members of a view, in their order.
 var stageMembers = []string{"size", "scene", "impressions", "entities", "beams", "sounds", "diagnostics"}
 
-// entityMembers are the members of an entity's view, in their order. Home is
-// there only for those that have one, height while they fly.
+// entityMembers are the members of an entity's view, in their order. Only an entity with
+// a home has the member home, and only a flying one has height.
 var (
 	entityMembers = []string{
 		"actor", "label", "look", "x", "y", "visible", "opacity", "tint", "strength", "scale", "rotation",
@@ -24,9 +24,9 @@ var (
 	homeAir = append(slices.Clip(atHome), "height")
 )
 
-// View returns the stage for people and expressions: size, scene (its title),
+// View returns the stage for readers and expressions: size, scene (its title),
 // impressions (whether signals make them), entities by id, beams, sounds and
-// diagnostics, all at the present instant. Times are milliseconds of session
+// diagnostics, all at the current instant. Times are milliseconds of session
 // time.
 func (s *Stage) View() any {
 	view := make(map[string]any, len(stageMembers))
@@ -41,8 +41,8 @@ func (s *Stage) View() any {
 	return view
 }
 
-// Len, Names and Member let expressions read a part of the view without making
-// the whole. They implement Members of package replay/where.
+// Len, Names and Member let expressions read a part of the view without building all
+// of it. They implement Members of package replay/where.
 
 // Len returns the number of members.
 func (s *Stage) Len() int { return len(stageMembers) }
@@ -50,8 +50,8 @@ func (s *Stage) Len() int { return len(stageMembers) }
 // Names returns the names of the members.
 func (s *Stage) Names() []string { return stageMembers }
 
-// Member returns one member of the view. That of entities is read member by
-// member in turn, and changes when the stage does.
+// Member returns one member of the view. The member entities is itself read member by
+// member, and changes with the stage.
 func (s *Stage) Member(name string) (any, bool) {
 	switch name {
 	case "size":
@@ -82,7 +82,7 @@ type entityList struct{ s *Stage }
 // Len returns how many entities there are.
 func (l entityList) Len() int { return l.s.count }
 
-// Names returns their ids in their order.
+// Names returns the ids of the entities in their order.
 func (l entityList) Names() []string {
 	names := make([]string, 0, l.s.count)
 	for e := l.s.first; e != nil; e = e.next {
@@ -140,7 +140,8 @@ func (s *Stage) entityView(e *entity) map[string]any {
 	return view
 }
 
-// member returns one member of an entity's view.
+// member returns one member of an entity's view at an instant. Unlike the view, it has a
+// height for every entity.
 func (s *Stage) member(e *entity, name string, at time.Duration) (any, bool) {
 	switch name {
 	case "actor":
@@ -150,9 +151,9 @@ func (s *Stage) member(e *entity, name string, at time.Duration) (any, bool) {
 	case "look":
 		return s.lookName(e), true
 	case "x":
-		return e.value(chX, at), true
+		return e.value(channelX, at), true
 	case "y":
-		return e.value(chY, at), true
+		return e.value(channelY, at), true
 	case "visible":
 		return e.visible, true
 	case "opacity":
@@ -182,21 +183,21 @@ func (s *Stage) member(e *entity, name string, at time.Duration) (any, bool) {
 	case "conflicted":
 		return e.conflicted(at), true
 	case "height":
-		return e.height(at), true // conditions may ask it of who stands
+		return e.height(at), true
 	case "home":
 		return e.home, e.home != ""
 	}
 	return nil, false
 }
 
-// movingView lists what of e changes by itself.
+// movingView lists the members of e's view that change without a further event.
 func (e *entity) movingView(at time.Duration) []any {
 	moving := []any{}
 	for ch := range channel(channels) {
 		o := e.owner[ch]
 		switch {
-		case o != nil && o.mask == position && ch == chY:
-			continue // said with x
+		case o != nil && o.mask == position && ch == channelY:
+			continue // listed with x
 		case o != nil && o.mask == position:
 			moving = append(moving, position.String())
 		case o != nil, ch == chTint && e.glow.strength(at) > 0,
@@ -207,8 +208,8 @@ func (e *entity) movingView(at time.Duration) []any {
 	return moving
 }
 
-// conflicted reports whether an act has taken a channel of e from another
-// performance's, and both would still be running.
+// conflicted reports whether an act has taken a channel of e from an act of another
+// performance, and both would still be running.
 func (e *entity) conflicted(at time.Duration) bool {
 	for _, o := range e.owner {
 		if o != nil && o.contested > at {
@@ -234,15 +235,15 @@ func (d *diagnostics) view() map[string]any {
 	view := make(map[string]any, noteKinds+2)
 	total := uint64(0)
 	for k, n := range d.totals {
-		view[noteTotals[k]] = int64(n)
+		view[totalNames[k]] = int64(n)
 		total += n
 	}
 	recent := make([]any, len(d.recent))
 	for i := range d.recent {
 		n := &d.recent[i]
 		recent[i] = map[string]any{
-			"at": millis(n.at), "kind": noteNames[n.kind], "entity": n.entity, "channel": n.channel,
-			"performance": n.run.String(), "with": n.with.String(), "message": n.message(),
+			"at": millis(n.at), "kind": kindNames[n.kind], "entity": n.entity, "channel": n.channel,
+			"performance": n.performance.String(), "with": n.with.String(), "message": n.message(),
 		}
 	}
 	view["total"], view["recent"] = int64(total), recent
@@ -252,7 +253,7 @@ func (d *diagnostics) view() map[string]any {
 // millis returns d in milliseconds, as views have it.
 func millis(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// exact returns a member of a view as a value.
+// exact returns a member of a view as an exact value.
 func exact(v any) (signal.Value, bool) {
 	switch v := v.(type) {
 	case string:

@@ -6,30 +6,31 @@ import (
 	"unicode/utf8"
 )
 
-// How speech runs, see [Stage] on say.
+// The pace of speech; see the action say in the package comment.
 const (
 	speechRate  = 30 // characters a second
 	maxSpeech   = 200
 	speechStays = 5 * time.Second
 	speechFades = 400 * time.Millisecond
-	speechGap   = 3 * time.Second // longer, and what is appended begins anew
+	speechGap   = 3 * time.Second // after a longer pause appended text replaces the speech
 )
 
-// words is the text of an entity while nobody types it: one that stays, or
-// speech that types itself and goes.
+// words is the text of an entity while no act types it: text that stays, or speech
+// that is typed by itself and then disappears.
 type words struct {
 	text   string
 	speech bool
-	stream bool // speech that began as something to be added to
+	stream bool // the speech began with append, so that more can be added
 
-	// Of speech: before were typed at the instant since, and the rest follows.
-	// Said is when something was last appended.
+	// These are of speech. The first before characters were typed at the instant since,
+	// and the others follow. said is the instant of the last text that was added.
 	runes       int
 	before      int
 	since, said time.Duration
 }
 
-// say returns the words after something more is said.
+// say returns the words after more is said. A sentence keeps its beginning, a stream its
+// end.
 func (w words) say(more string, add bool, at time.Duration) words {
 	if !add || !w.speech || w.text == "" || at-w.said > speechGap {
 		s, cut := clip(more, maxSpeech)
@@ -46,7 +47,6 @@ func (w words) say(more string, add bool, at time.Duration) words {
 	if typed == w.runes {
 		w.before, w.since = w.runes, at
 	}
-	// The latest is kept, whether it is typed yet or not.
 	added := utf8.RuneCountInString(more)
 	drop := max(0, w.runes+added-maxSpeech)
 	if drop >= w.runes {
@@ -63,8 +63,8 @@ func (w words) say(more string, add bool, at time.Duration) words {
 	return w
 }
 
-// typed returns how many characters can be read. It is never less than none:
-// before is negative only by what was dropped after it had been typed.
+// typed returns the number of characters that are visible. It is never negative:
+// before is negative only by characters that were dropped after they were typed.
 func (w *words) typed(at time.Duration) int {
 	elapsed := int64(max(0, at-w.since))
 	n := elapsed/second*speechRate + elapsed%second*speechRate/second
@@ -73,14 +73,14 @@ func (w *words) typed(at time.Duration) int {
 
 const second = int64(time.Second)
 
-// end is the instant at which speech is gone.
+// end is the instant at which speech disappears.
 func (w *words) end() time.Duration {
 	left := int64(w.runes - w.before)
 	typing := left/speechRate*second + (left%speechRate*second+speechRate-1)/speechRate
 	return later(later(w.since, time.Duration(typing)), speechStays)
 }
 
-// at returns what can be read, and its opacity.
+// at returns the visible text and its opacity.
 func (w *words) at(at time.Duration) (string, float64) {
 	if !w.speech {
 		return w.text, 1

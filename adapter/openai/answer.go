@@ -9,20 +9,25 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/sajou-dev/sajou-go/internal/secret"
 )
 
-// answer is one answer as far as it was read.
+// answer accumulates one answer while it is read. It belongs to the goroutine
+// of the attempt.
 type answer struct {
-	most, limit int64 // tokens that are wanted, 0 for all, and that may come
+	most, limit int64 // tokens requested, 0 for no limit; tokens allowed
 	yield       func(string) bool
 	tokens      int64
-	text        strings.Builder // if there is no yield
-	said        Completion      // but its Text
+	words       *secret.Stream  // redacts configured secrets in the tokens
+	text        strings.Builder // used if yield is nil
+	said        Completion      // without its Text
 	chosen      bool            // a choice was seen
-	whole       bool            // nothing more is needed
+	whole       bool            // the answer is complete
+	refused     bool            // yield returned false
 }
 
-// errEnough ends an answer of which no more is wanted.
+// errEnough stops reading an answer when the caller or the budget has enough.
 var errEnough = errors.New("enough")
 
 // message is the object of an answer, or of one event of it.
@@ -44,12 +49,12 @@ type content struct {
 	Content string `json:"content"`
 }
 
-// take takes in one object. Its errors wrap errEnough, [ErrLimit],
+// take parses one object and adds its content. Its errors wrap errEnough, [ErrLimit],
 // [ErrMalformed], [ErrTruncated], or are a [*told].
 func (a *answer) take(data []byte) error {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
-		if told := toldIn(data); told != nil { // its other members may be of any form
+		if told := toldIn(data); told != nil { // an error object may have choices of any type
 			return told
 		}
 		var syntax *json.SyntaxError
@@ -66,14 +71,14 @@ func (a *answer) take(data []byte) error {
 	}
 	var u Usage
 	if len(m.Usage) > 0 && json.Unmarshal(m.Usage, &u) == nil && u != (Usage{}) {
-		a.said.Usage = u // a count that is none harms nobody
+		a.said.Usage = u // usage is informative: a malformed one is ignored
 	}
 	for _, c := range m.Choices {
 		if c.Index != 0 {
 			continue
 		}
 		a.chosen = true
-		err := a.add(c.Delta.Content + c.Message.Content) // there is one or the other
+		err := a.add(c.Delta.Content + c.Message.Content) // a server sends one of the two
 		if err == nil && c.FinishReason != "" {
 			a.said.FinishReason, a.whole = c.FinishReason, true
 		}
@@ -82,7 +87,7 @@ func (a *answer) take(data []byte) error {
 	return nil
 }
 
-// add takes in a token.
+// add counts a token, and passes it on.
 func (a *answer) add(token string) error {
 	switch {
 	case token == "":
@@ -93,20 +98,40 @@ func (a *answer) add(token string) error {
 		return fmt.Errorf("%w: more than %d tokens", ErrLimit, a.limit)
 	}
 	a.tokens++
-	if a.yield == nil {
-		a.text.WriteString(token)
-	} else if !a.yield(token) {
+	words := a.words.Next(token)
+	if a.tokens == a.most {
+		words += a.words.End()
+	}
+	if !a.give(words) {
 		return errEnough
 	}
-	if a.tokens == a.most { // what follows may still be its finish_reason and its usage
+	if a.tokens == a.most { // finish_reason and usage may still follow
 		a.whole = true
 	}
 	return nil
 }
 
-// completion returns what came.
-func (a *answer) completion() Completion {
+// give passes words on. It returns false once yield has returned false.
+func (a *answer) give(words string) bool {
+	if words == "" || a.refused {
+		return !a.refused
+	}
+	if a.yield == nil {
+		a.text.WriteString(words)
+		return true
+	}
+	a.refused = !a.yield(words)
+	return !a.refused
+}
+
+// end passes on the part of the last token that was held back as a possible
+// beginning of a secret.
+func (a *answer) end() { a.give(a.words.End()) }
+
+// completion returns the answer as far as it was read.
+func (a *answer) completion(s *secrets) Completion {
 	c := a.said
+	c.Model, c.FinishReason = s.inAnswers.Replace(c.Model, redacted), s.inAnswers.Replace(c.FinishReason, redacted)
 	c.Text = a.text.String()
 	if c.FinishReason == "" && a.most > 0 && a.tokens >= a.most {
 		c.FinishReason = "length"
@@ -114,26 +139,26 @@ func (a *answer) completion() Completion {
 	return c
 }
 
-// told is an error that a server puts where words belong.
+// told is an error that a server sends in place of content.
 type told struct {
-	status int // 0 if it says none
+	status int // 0 if the error has none
 	raw    []byte
 }
 
 func (t *told) Error() string { return ErrService.Error() }
 func (t *told) Unwrap() error { return ErrService }
 
-// toldIn reads an object that has an error in it, nil if there is none.
+// toldIn returns the member error of an object, nil if there is none.
 func toldIn(data []byte) *told {
 	var m struct {
 		Error json.RawMessage `json:"error"`
 	}
-	_ = json.Unmarshal(data, &m) // what is no object has none
+	_ = json.Unmarshal(data, &m) // data that is not an object has no error member
 	return toldOf(m.Error)
 }
 
-// toldOf reads the member error, which is an object or a text. Its code is a
-// status with some servers and a word with others, as its type is.
+// toldOf reads the member error, which is an object or a text. Its code and its
+// type are an HTTP status with some servers and a word with others.
 func toldOf(raw json.RawMessage) *told {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", `""`, "{}", "false":
@@ -160,7 +185,7 @@ func toldOf(raw json.RawMessage) *told {
 	return t
 }
 
-// limited reads up to a number of bytes. More of them are [ErrLimit].
+// limited reads up to a number of bytes. It fails with [ErrLimit] if there are more.
 type limited struct {
 	r    io.Reader
 	most int64
@@ -169,17 +194,17 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if left := l.most - l.read; int64(len(p))-1 > left {
-		p = p[:left+1] // one more shows that there are too many
+		p = p[:left+1] // the one extra byte detects an excess
 	}
 	n, err := l.r.Read(p)
 	if l.read += int64(n); l.read > l.most {
-		l.read = l.most // so that it says the same again
+		l.read = l.most // the next Read fails in the same way
 		return 0, fmt.Errorf("%w: more than %d bytes", ErrLimit, l.most)
 	}
 	return n, err
 }
 
-// form is how an answer comes.
+// form is the encoding of an answer.
 type form int
 
 const (
@@ -188,7 +213,8 @@ const (
 	stream      // events
 )
 
-// formOf looks at the first byte behind white space and a byte order mark.
+// formOf determines the form by the first byte after white space and a byte order
+// mark, because servers send wrong content types.
 func formOf(r *bufio.Reader) (form, error) {
 	for {
 		b, err := r.ReadByte()
@@ -196,7 +222,7 @@ func formOf(r *bufio.Reader) (form, error) {
 			return other, err
 		}
 		switch b {
-		case ' ', '\t', '\r', '\n', 0xEF, 0xBB, 0xBF: // no answer begins with any of these
+		case ' ', '\t', '\r', '\n', 0xEF, 0xBB, 0xBF: // the last three are the byte order mark
 			continue
 		}
 		if err := r.UnreadByte(); err != nil {

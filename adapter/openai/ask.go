@@ -15,12 +15,12 @@ import (
 	"github.com/sajou-dev/sajou-go/agents"
 )
 
-// linger is how long the end of a stream is waited for whose answer is whole,
-// and the text of a refusal that has begun.
+// linger bounds the wait for the end of a stream whose answer is complete, and
+// for the body of a refusal.
 const linger = 250 * time.Millisecond
 
-// ask asks until there is an answer or no more is to be tried. Its error is an
-// [Error].
+// ask makes attempts until one succeeds or its error is not to be retried. Its
+// error is an [Error].
 func (c *Client) ask(ctx context.Context, q question) (Completion, error) {
 	begin := c.elapsed()
 	timely, cancel := context.WithCancelCause(ctx)
@@ -38,14 +38,14 @@ func (c *Client) ask(ctx context.Context, q question) (Completion, error) {
 			return Completion{}, ended
 		}
 		if !c.breaker.allow(c.elapsed()) {
-			if last != nil { // it is what opened it
+			if last != nil { // this failure opened the breaker
 				return Completion{}, last
 			}
-			return Completion{}, &Error{Code: agents.BreakerOpen, Recovery: recovery(agents.BreakerOpen)}
+			return Completion{}, &Error{Code: agents.ErrBreakerOpen, Recovery: recovery(agents.ErrBreakerOpen)}
 		}
 		a, err := c.attempt(ctx, timely, q)
 		if err == nil {
-			return a.completion(), nil
+			return a.completion(&c.secrets), nil
 		}
 		err.Attempts = attempt + 1
 		delay, again := err.Recovery.Delay(attempt)
@@ -73,20 +73,22 @@ func (c *Client) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// attempt asks once. The answer is what came, also with an error.
+// attempt makes one request. With an error, the answer has the content that came
+// before it.
 func (c *Client) attempt(ctx, timely context.Context, q question) (*answer, *Error) {
-	v := nothing // a panic of yield says nothing either
+	v := nothing // stays so if yield panics: that is not a failure of the service
 	defer func() { c.breaker.done(c.elapsed(), v) }()
 	trying, cancel := context.WithCancelCause(timely)
 	defer cancel(nil)
 	w := &watch{after: c.cfg.AfterFunc, cancel: cancel}
 	defer w.rest()
 
-	a := &answer{most: q.most, limit: c.cfg.MaxTokens, yield: q.yield}
+	a := &answer{most: q.most, limit: c.cfg.MaxTokens, yield: q.yield, words: c.secrets.inAnswers.Stream(redacted)}
 	err := c.exchange(trying, w, q.body, a)
+	a.end()
 	if err != nil && (errors.Is(err, ErrUnreachable) || errors.Is(err, ErrTruncated)) {
 		if ended := c.interrupted(ctx, trying); ended != nil {
-			err = ended // it broke off because it was ended
+			err = ended // the connection broke because the context ended
 		}
 	}
 	switch {
@@ -109,18 +111,28 @@ func (c *Client) exchange(ctx context.Context, w *watch, body []byte, a *answer)
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "sajou")
-	if c.key.secret != nil {
-		req.Header.Set("Authorization", "Bearer "+*c.key.secret)
+	if key := c.cfg.APIKey; key.secret != nil {
+		req.Header.Set("Authorization", "Bearer "+*key.secret)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.send(ctx, req)
 	if err != nil {
 		var outer *url.Error
 		if errors.As(err, &outer) {
-			err = outer.Err // without the URL
+			err = outer.Err // url.Error repeats the URL, which may have a key in its query
 		}
 		return c.passing(ErrUnreachable, err.Error())
 	}
+	// net/http aborts reads of a body when the context ends, but another transport
+	// may not. Closing the body does.
+	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })()
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode < 200 {
+		// After a switch of protocols the connection stays open: neither the context
+		// nor a length ends a read from it.
+		e := c.fault(ErrUpgrade, "")
+		e.Status = resp.StatusCode
+		return e
+	}
 
 	encoding := resp.Header.Get("Content-Encoding")
 	plain := encoding == "" || strings.EqualFold(encoding, "identity")
@@ -132,7 +144,7 @@ func (c *Client) exchange(ctx context.Context, w *watch, body []byte, a *answer)
 		e := c.refused(resp.StatusCode, text)
 		e.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), c.cfg.Now())
 		if to, err := resp.Location(); err == nil && errors.Is(e, ErrRedirect) {
-			e.Reason = "to " + c.key.excerpt([]byte(to.Host), false)
+			e.Reason = "to " + c.secrets.excerpt([]byte(to.Host), false)
 		}
 		return e
 	}
@@ -142,7 +154,39 @@ func (c *Client) exchange(ctx context.Context, w *watch, body []byte, a *answer)
 	return c.read(ctx, w, resp.Body, a)
 }
 
-// read reads the body of an answer. Once the answer is whole it does not fail.
+// send sends a request. The client's own transport returns when the context ends.
+// Another one may not: then its goroutine is left behind, and closes the response.
+func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+	if c.own != nil {
+		return c.http.Do(req)
+	}
+	type sent struct {
+		resp *http.Response
+		err  error
+	}
+	done := make(chan sent)
+	left := make(chan struct{})
+	go func() {
+		resp, err := c.http.Do(req)
+		select {
+		case done <- sent{resp, err}:
+		case <-left:
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+	}()
+	select {
+	case s := <-done:
+		return s.resp, s.err
+	case <-ctx.Done():
+		close(left)
+		return nil, ctx.Err()
+	}
+}
+
+// read reads the body of an answer. An error after the answer is complete is
+// ignored.
 func (c *Client) read(ctx context.Context, w *watch, body io.Reader, a *answer) *Error {
 	r := bufio.NewReader(&limited{r: body, most: c.cfg.MaxBytes})
 	f, err := formOf(r)
@@ -168,7 +212,7 @@ func (c *Client) read(ctx context.Context, w *watch, body io.Reader, a *answer) 
 	case err == nil:
 		return c.fault(ErrMalformed, "no choice in it")
 	case errors.As(err, &t):
-		text := c.key.excerpt(t.raw, false)
+		text := c.secrets.excerpt(t.raw, false)
 		if t.status != 0 {
 			return c.refused(t.status, text)
 		}
@@ -179,17 +223,17 @@ func (c *Client) read(ctx context.Context, w *watch, body io.Reader, a *answer) 
 		return c.fault(ErrLimit, reason(err, ErrLimit))
 	case errors.Is(err, ErrMalformed):
 		return c.fault(ErrMalformed, reason(err, ErrMalformed))
-	default: // it ended, or the connection did
+	default: // the stream ended early, or the connection broke
 		return c.passing(ErrTruncated, reason(err, ErrTruncated))
 	}
 }
 
-// reason is what an error says beyond the one that it wraps.
+// reason returns the text of an error without that of the error it wraps.
 func reason(err, wrapped error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), wrapped.Error()), ": ")
 }
 
-// object reads an answer that is one object.
+// object reads an answer that is one JSON object.
 func (c *Client) object(w *watch, r io.Reader, a *answer) error {
 	var data []byte
 	for block := make([]byte, 4<<10); ; {
@@ -206,24 +250,24 @@ func (c *Client) object(w *watch, r io.Reader, a *answer) error {
 	}
 }
 
-// stream reads an answer that is events. What is waited for first is the first
-// of them.
+// stream reads an answer that is a stream of events. The wait for the first of
+// them began in exchange, with FirstByte.
 func (c *Client) stream(ctx context.Context, w *watch, r *bufio.Reader, a *answer) error {
 	s := &events{r: r}
 	for {
 		e, err := s.next()
 		if !a.whole {
-			w.rest() // what the caller does with a token is no fault of the server
+			w.rest() // the time that the caller takes for a token does not count
 		}
 		if err != nil {
-			return err // io.EOF too: without [DONE], what came before says whether it is whole
+			return err // io.EOF too: read decides whether an answer without [DONE] is complete
 		}
 		if err := context.Cause(ctx); err != nil {
-			return err // tokens that were read ahead are not wanted any more
+			return err // drop tokens that were read ahead
 		}
 		if string(bytes.TrimSpace(e.data)) == "[DONE]" {
 			w.wait(linger, "the end")
-			_, _ = io.CopyN(io.Discard, r, maxLook) // a connection that was read to its end can be used again
+			drain(r)
 			return nil
 		}
 		whole := a.whole
@@ -234,6 +278,9 @@ func (c *Client) stream(ctx context.Context, w *watch, r *bufio.Reader, a *answe
 		}
 		switch {
 		case err != nil:
+			if whole && !errors.Is(err, errEnough) { // an error after a complete answer is ignored
+				drain(r)
+			}
 			return err
 		case !a.whole:
 			w.wait(c.cfg.Idle, "no further event")
@@ -243,7 +290,12 @@ func (c *Client) stream(ctx context.Context, w *watch, r *bufio.Reader, a *answe
 	}
 }
 
-// errorEvent reads an event that calls itself an error, whatever its form.
+// drain reads the rest of an answer, because net/http reuses a connection only
+// after its response was read to the end.
+func drain(r io.Reader) { _, _ = io.CopyN(io.Discard, r, maxLook) }
+
+// errorEvent reads the data of an event named error: an object with a member error,
+// or the error itself.
 func errorEvent(data []byte) error {
 	if t := toldIn(data); t != nil {
 		return t
@@ -254,28 +306,28 @@ func errorEvent(data []byte) error {
 	return fmt.Errorf("%w: an error that says nothing", ErrMalformed)
 }
 
-// look reads the beginning of something that is wrong.
+// look returns an excerpt of an unexpected body.
 func (c *Client) look(w *watch, r io.Reader) string {
 	w.wait(linger, "the rest of a refusal")
 	raw, err := io.ReadAll(io.LimitReader(r, maxLook+1))
-	return c.key.excerpt(raw, err != nil)
+	return c.secrets.excerpt(raw, err != nil)
 }
 
-// watch ends an attempt when what it waits for does not come in time. It is of
-// the goroutine that makes the attempt.
+// watch cancels an attempt whose next step takes too long. It belongs to the
+// goroutine of the attempt.
 type watch struct {
 	after  func(time.Duration, func()) func() bool
 	cancel context.CancelCauseFunc
-	stop   func() bool // nil while nothing is waited for
+	stop   func() bool // stops the timer; nil while none runs
 }
 
-// wait begins to wait for something, in place of what was waited for before.
+// wait starts the timer, in place of one that runs. Its expiry cancels the attempt.
 func (w *watch) wait(d time.Duration, what string) {
 	w.rest()
 	w.stop = w.after(d, func() { w.cancel(&expired{what, d}) })
 }
 
-// rest waits for nothing.
+// rest stops the timer.
 func (w *watch) rest() {
 	if w.stop != nil {
 		w.stop()

@@ -4,22 +4,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/flow"
 )
 
-// breaker is an [agents.Breaker] that many calls share.
+// breaker is a [flow.Breaker] for concurrent calls.
 type breaker struct {
-	mu sync.Mutex
-	agents.Breaker
+	mu sync.Mutex // guards Breaker
+	flow.Breaker
 }
 
-// verdict is what an attempt says of the service.
+// verdict is the result of an attempt as the breaker counts it.
 type verdict int
 
 const (
-	nothing verdict = iota // the caller gave up
-	well
-	ill
+	nothing verdict = iota // not counted: the caller gave up
+	well                   // a success
+	ill                    // a failure
 )
 
 func (b *breaker) allow(now time.Duration) bool {
@@ -38,7 +38,7 @@ func (b *breaker) done(now time.Duration, v verdict) {
 	b.Done(now, v == well)
 }
 
-func (b *breaker) state() agents.BreakerState {
+func (b *breaker) state() flow.BreakerState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.State()

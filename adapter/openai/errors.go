@@ -12,47 +12,48 @@ import (
 	"github.com/sajou-dev/sajou-go/agents"
 )
 
-// What can be wrong with an answer. An [Error] wraps one of them, unless its
-// code says all.
+// Kinds of failure. An [Error] wraps one of them, unless its code is specific
+// enough. Their texts and the reasons in this package reach the records of
+// generations through [agents.Rejection], so they are not reworded.
 var (
-	// ErrUnreachable says that no answer came.
+	// ErrUnreachable means that the service did not answer.
 	ErrUnreachable = errors.New("the service cannot be reached")
-	// ErrService says that the service answered with an error: a status, or an
-	// error in place of words.
+	// ErrService means that the service answered with an error: a status, or an
+	// error in place of content.
 	ErrService = errors.New("the service refused")
-	// ErrRedirect says that it is somewhere else: BaseURL is wrong.
+	// ErrRedirect means that the service redirects: BaseURL is wrong.
 	ErrRedirect = errors.New("a redirect is not followed")
-	// ErrTruncated says that an answer broke off.
+	// ErrUpgrade means that the server switches to another protocol.
+	ErrUpgrade = errors.New("an upgrade is not followed")
+	// ErrTruncated means that an answer is incomplete.
 	ErrTruncated = errors.New("the answer broke off")
-	// ErrMalformed says that what came is no answer of this API.
+	// ErrMalformed means that an answer does not follow the API.
 	ErrMalformed = errors.New("the answer is malformed")
-	// ErrLimit says that an answer is larger than it may be.
+	// ErrLimit means that an answer is larger than a limit of the Config.
 	ErrLimit = errors.New("the answer is too long")
 )
 
-// Error is why there is no answer, or not the whole one. It wraps Err, and an
-// [*agents.Rejection] with Code, Recovery and RetryAfter, which is what a caller
-// that tries again goes by. No text in it has the key.
+// Error is the failure of a request, which may have yielded a part of its answer. It
+// wraps Err, and an [*agents.Rejection] with Code, Recovery and RetryAfter, by which a
+// caller decides whether to retry. None of its texts contains the key.
 type Error struct {
-	// Code is one of [agents.GenerationFailed], [agents.GenerationTimeout],
-	// [agents.BreakerOpen], and [agents.Cancelled] when the caller gave up.
+	// Code is one of [agents.ErrGenerationFailed], [agents.ErrGenerationTimeout],
+	// [agents.ErrBreakerOpen], and [agents.ErrCancelled] when the caller gave up.
 	Code agents.Code
-	// Recovery is what may be done about it: Abort if the same question will be
-	// answered the same way.
+	// Recovery is the remedy: Abort if the same question would fail again.
 	Recovery agents.Recovery
 	// Status is the HTTP status, 0 if there was none.
 	Status int
-	// RetryAfter is how long the server wants to be left alone, 0 if it did not
-	// say.
+	// RetryAfter is the wait that the server asks for, 0 if it does not.
 	RetryAfter time.Duration
-	// Attempts is how many requests were made.
+	// Attempts is the number of requests that were sent.
 	Attempts int
-	// Reason says what happened.
+	// Reason describes the failure.
 	Reason string
-	// Body is the beginning of what the server sent that was wrong, up to 512
+	// Body is the beginning of the malformed or refusing answer, up to 512
 	// bytes.
 	Body string
-	// Err is one of this package's errors, what the caller's context says, or
+	// Err is one of this package's errors, the error of the caller's context, or
 	// nil.
 	Err error
 }
@@ -89,14 +90,15 @@ func (e *Error) Unwrap() []error {
 	return list
 }
 
-// fault is an error that will not pass by itself; passing is one that may.
+// fault returns a permanent error.
 func (c *Client) fault(err error, reason string) *Error {
 	return &Error{
-		Code: agents.GenerationFailed, Recovery: agents.Abort, Err: err,
-		Reason: c.key.excerpt([]byte(reason), false),
+		Code: agents.ErrGenerationFailed, Recovery: agents.Abort, Err: err,
+		Reason: c.secrets.excerpt([]byte(reason), false),
 	}
 }
 
+// passing returns a temporary error, which is retried.
 func (c *Client) passing(err error, reason string) *Error {
 	e := c.fault(err, reason)
 	e.Recovery = recovery(e.Code)
@@ -108,8 +110,8 @@ func recovery(code agents.Code) agents.Recovery {
 	return f.Recovery
 }
 
-// refused is what a status means that is no answer. Body is the beginning of
-// what came with it.
+// refused returns the error of a status that is not an answer. body is an excerpt of
+// the response's body.
 func (c *Client) refused(status int, body string) *Error {
 	e := c.fault(ErrService, "")
 	e.Status, e.Body = status, body
@@ -120,7 +122,7 @@ func (c *Client) refused(status int, body string) *Error {
 			e.Err = ErrMalformed
 		}
 	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout:
-		e.Code, e.Recovery = agents.GenerationTimeout, recovery(agents.GenerationTimeout)
+		e.Code, e.Recovery = agents.ErrGenerationTimeout, recovery(agents.ErrGenerationTimeout)
 	case status == http.StatusConflict || status == http.StatusTooEarly || status == http.StatusTooManyRequests:
 		e.Recovery = agents.RetryWithDelay
 	case status >= 500:
@@ -129,7 +131,8 @@ func (c *Client) refused(status int, body string) *Error {
 	return e
 }
 
-// expired says which time ran out. It is the cause of a context's end.
+// expired is the cause of a context that ended at one of the time limits of the
+// Config.
 type expired struct {
 	what  string
 	after time.Duration
@@ -137,34 +140,34 @@ type expired struct {
 
 func (e *expired) Error() string { return fmt.Sprintf("%s after %v", e.what, e.after) }
 
-// interrupted is why an attempt was ended, nil if it was not. ctx is the
-// caller's, trying the attempt's.
+// interrupted returns the error of an attempt whose context ended, nil if it did
+// not. ctx is the caller's context, trying the attempt's.
 func (c *Client) interrupted(ctx, trying context.Context) *Error {
 	cause := context.Cause(trying)
 	if cause == nil {
 		return nil
 	}
-	e := &Error{Code: agents.GenerationTimeout}
+	e := &Error{Code: agents.ErrGenerationTimeout}
 	if err := ctx.Err(); err == nil {
 		e.Reason = cause.Error()
 	} else {
 		e.Err = err
 		if !errors.Is(err, context.DeadlineExceeded) {
-			e.Code = agents.Cancelled
+			e.Code = agents.ErrCancelled
 		}
 		if why := context.Cause(ctx); why != nil && !errors.Is(err, why) {
-			e.Reason = c.key.excerpt([]byte(why.Error()), false)
+			e.Reason = c.secrets.excerpt([]byte(why.Error()), false)
 		}
 	}
 	e.Recovery = recovery(e.Code)
 	return e
 }
 
-// maxRetryAfter keeps what a server says from overflowing a duration.
+// maxRetryAfter keeps the header of a server from overflowing a duration.
 const maxRetryAfter = 7 * 24 * time.Hour
 
-// retryAfter reads the header of this name: seconds, or a date. Anything else
-// is 0.
+// retryAfter reads the header Retry-After: seconds, or a date (RFC 9110 §10.2.3). It
+// returns 0 for anything else.
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {

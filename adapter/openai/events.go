@@ -22,17 +22,17 @@ const (
 //	data: the first line
 //	data: the second
 //
-// An event without data is none. That is also how comments and blank lines
-// pass, with which a server keeps a connection alive; the fields id and retry
-// are of no use here. A stream that ends within an event, or within a line, is
-// read as if both had ended, which the standard of these streams would not
-// have: servers forget the last newline.
+// An event without data is skipped, and so are comments and blank lines, with which
+// a server keeps a connection alive. The fields id and retry are ignored: the client
+// does not reconnect. If a stream ends within an event or a line, that event counts,
+// unlike in the standard (WHATWG HTML, server-sent events), because servers omit the
+// last newline.
 type events struct {
 	r    *bufio.Reader
 	line []byte
-	data []byte // of the event under way, with a newline behind each line
+	data []byte // of the current event, with a newline after each line
 	name string
-	cr   bool // the last line ended with a CR, so an LF that follows is of it
+	cr   bool // the last line ended with a CR: a following LF belongs to that end
 }
 
 // event is one event. Its data is valid until the next one is read.
@@ -41,7 +41,7 @@ type event struct {
 	data []byte
 }
 
-// next returns the next event, io.EOF behind the last, or an error that wraps
+// next returns the next event, io.EOF after the last, or an error that wraps
 // [ErrLimit]. Other errors are the reader's.
 func (s *events) next() (event, error) {
 	s.data, s.name = s.data[:0], ""
@@ -59,7 +59,7 @@ func (s *events) next() (event, error) {
 			continue
 		}
 		if data := bytes.TrimSuffix(s.data, []byte("\n")); len(bytes.TrimSpace(data)) > 0 {
-			return event{s.name, data}, nil // io.EOF comes again
+			return event{s.name, data}, nil // the next call meets io.EOF again
 		}
 		if err != nil {
 			return event{}, err
@@ -68,8 +68,8 @@ func (s *events) next() (event, error) {
 	}
 }
 
-// read reads the next line. With io.EOF the line is what was left. It never
-// waits for what is behind a line's end.
+// read reads the next line. With io.EOF, line is an unterminated one. It does not
+// read past the end of a line, so an event is returned as soon as it has arrived.
 func (s *events) read() error {
 	s.line = s.line[:0]
 	for {
@@ -91,9 +91,9 @@ func (s *events) read() error {
 	}
 }
 
-// field takes in one line.
+// field adds one line to the event.
 func (s *events) field() error {
-	name, value, _ := bytes.Cut(s.line, []byte(":")) // of a comment the name is empty
+	name, value, _ := bytes.Cut(s.line, []byte(":")) // a comment has an empty name
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "event":

@@ -35,8 +35,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// An event is there when its empty line is, before anything follows: with CR
-// as the end of lines too, which may be the half of a CRLF.
+// An event is returned at its empty line, before further bytes arrive, also if the
+// line ends with a CR, which may be half of a CRLF.
 func TestEventsDoNotWait(t *testing.T) {
 	broke := errors.New("the connection broke")
 	for _, stream := range []string{"data: a\n\n", "data: a\r\n\r", "data: a\r\r", "data: a\r\n\r\n"} {
@@ -45,7 +45,7 @@ func TestEventsDoNotWait(t *testing.T) {
 			t.Errorf("%q: %v, %v", stream, got, err)
 		}
 	}
-	// What had not ended when the connection broke is no event.
+	// An event that was incomplete when the connection broke is dropped.
 	if got, err := openai.ReadEvents(io.MultiReader(strings.NewReader("data: a\n"), iotest.ErrReader(broke))); len(got) != 0 || !errors.Is(err, broke) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -70,7 +70,7 @@ func TestEventLimits(t *testing.T) {
 	}
 }
 
-// model reads events the slow way: with the whole stream at hand.
+// model is a simple reader of events, which needs the whole stream.
 func model(stream string) (all []openai.Event) {
 	stream = strings.ReplaceAll(strings.ReplaceAll(stream, "\r\n", "\n"), "\r", "\n")
 	var data []string
@@ -93,8 +93,8 @@ func model(stream string) (all []openai.Event) {
 	return all
 }
 
-// Any bytes are read as the model reads them, in whatever pieces they come, or
-// are too long.
+// For any bytes, in pieces of any size, the reader agrees with the model, or fails
+// with ErrLimit.
 func FuzzEvents(f *testing.F) {
 	for _, seed := range []string{"", "data: a\n\n", "event: e\r\ndata: a\r\ndata: b\r\n\r\n", ": c\rdata\r\rdata:x", delta("a") + end, "\n\r\n\rdata: \n"} {
 		f.Add(seed)
@@ -117,7 +117,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// Any object is an answer or one of the errors, and its text is valid.
+// Any bytes give an answer with valid UTF-8 or one of the package's errors.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", "[]", `{"choices":[{"delta":{"content":"a"}}]}`, `{"choices":[{"message":{"content":"\ud800"},"finish_reason":"stop"}]}`,

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/generate"
 )
 
-// An agent's words come one after the other; a judge waits for all of them.
+// Generate streams the tokens of an agent; Complete waits for the whole answer.
 func ExampleClient() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `data: {"model": "small", "choices": [{"delta": {"content": "Hel"}}]}
@@ -33,10 +33,10 @@ data: [DONE]
 	}
 	defer client.Close()
 	ctx := context.Background()
-	messages := []sajou.Message{{Role: "user", Content: "Greet me."}}
-	for token, err := range client.Generate(ctx, sajou.Prompt{Messages: messages, MaxTokens: 8}) {
+	messages := []generate.ChatMessage{{Role: "user", Content: "Greet me."}}
+	for token, err := range client.Generate(ctx, generate.Prompt{Messages: messages, MaxTokens: 8}) {
 		switch {
-		case errors.Is(err, agents.BreakerOpen):
+		case errors.Is(err, agents.ErrBreakerOpen):
 			fmt.Println("later")
 		case err != nil:
 			fmt.Println(err)

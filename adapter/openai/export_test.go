@@ -3,10 +3,11 @@ package openai
 import (
 	"bufio"
 	"io"
+	"net/url"
 	"time"
 )
 
-// Failures returns what the breaker counts.
+// Failures returns the breaker's count of failures.
 func (c *Client) Failures() int {
 	c.breaker.mu.Lock()
 	defer c.breaker.mu.Unlock()
@@ -34,7 +35,9 @@ func ReadEvents(r io.Reader) ([]Event, error) {
 
 // Take reads one object of an answer into the text of a completion.
 func Take(data []byte) (Completion, error) {
-	a := &answer{limit: 1}
+	s := newSecrets(Key{}, &url.URL{})
+	a := &answer{limit: 1, words: s.inAnswers.Stream(redacted)}
 	err := a.take(data)
-	return a.completion(), err
+	a.end()
+	return a.completion(&s), err
 }

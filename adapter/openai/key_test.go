@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
 )
 
-// noKey checks that a key is nowhere in an error, nor in what it wraps.
+// noKey checks that neither an error nor the errors that it wraps contain the key.
 func noKey(t *testing.T, err error) {
 	t.Helper()
 	var check func(error)
@@ -40,14 +43,12 @@ func noKey(t *testing.T, err error) {
 	check(err)
 }
 
-// A key is shown by nothing that has it.
+// No value that holds a key prints it.
 func TestKeyIsNotPrinted(t *testing.T) {
 	key := openai.NewKey(secret)
 	cfg := openai.Config{BaseURL: "http://127.0.0.1:1/v1", Model: "m", APIKey: key}
 	client, err := openai.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer client.Close()
 	type app struct {
 		cfg    openai.Config
@@ -69,8 +70,7 @@ func TestKeyIsNotPrinted(t *testing.T) {
 	}
 }
 
-// A server that repeats the key, in whatever form and wherever it is cut, gets
-// it into no error.
+// A key that a server repeats, in any encoding and cut anywhere, is in no error.
 func TestKeyIsRedacted(t *testing.T) {
 	quoted, _ := json.Marshal(map[string]any{"error": map[string]any{"message": "bad key " + secret, "code": 401}})
 	for name, handle := range map[string]func(w http.ResponseWriter, r *http.Request){
@@ -101,20 +101,18 @@ func TestKeyIsRedacted(t *testing.T) {
 		},
 	} {
 		p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, r *http.Request) { handle(w, r) })
-		_, err := generate(t.Context(), p, prompt)
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		_, err := tokensOf(t.Context(), p, prompt)
+		assert.Errorf(t, err, "%s: no error", name)
 		noKey(t, err)
 	}
-	// The end of what is read of a long text may be a part of it.
+	// The excerpt of a long text may end within the key.
 	long := strings.Repeat("0123456789abcdef/", 20)
 	for n := range 2 * len(long) {
 		text := strings.Repeat(".", n) + strings.Repeat(long, 20)
 		p := serve(t, func(c *openai.Config) { c.APIKey = openai.NewKey(long) }, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, text, http.StatusBadRequest)
 		})
-		_, err := generate(t.Context(), p, prompt)
+		_, err := tokensOf(t.Context(), p, prompt)
 		e, ok := errors.AsType[*openai.Error](err)
 		if !ok || len(e.Body) > 512 || strings.Contains(e.Body, long[:5]) {
 			t.Fatalf("error %v", err)
@@ -122,14 +120,11 @@ func TestKeyIsRedacted(t *testing.T) {
 	}
 }
 
-// Where a question goes is in no error either: there are servers that want a
-// key in the query.
+// The URL is in no error either: some servers take the key in the query.
 func TestURLIsNotPrinted(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil { // nobody is there now
+	require.NoError(t, err)
+	if err := l.Close(); err != nil { // the address now refuses connections
 		t.Fatal(err)
 	}
 	clk := newClock()
@@ -137,12 +132,10 @@ func TestURLIsNotPrinted(t *testing.T) {
 		BaseURL: "http://" + l.Addr().String() + "?key=" + secret, Model: "m",
 		FirstByte: firstByte, Idle: idle, Timeout: whole, Now: clk.Now, AfterFunc: clk.AfterFunc,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer client.Close()
-	_, err = generate(t.Context(), client, prompt)
-	if !errors.Is(err, openai.ErrUnreachable) || !errors.Is(err, agents.GenerationFailed) {
+	_, err = tokensOf(t.Context(), client, prompt)
+	if !errors.Is(err, openai.ErrUnreachable) || !errors.Is(err, agents.ErrGenerationFailed) {
 		t.Errorf("error %v", err)
 	}
 	noKey(t, err)

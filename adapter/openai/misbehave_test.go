@@ -15,14 +15,19 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/generate"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
-// hang holds a request until its client goes.
+// hang holds a request until its client closes the connection.
 func hang(r *http.Request) { <-r.Context().Done() }
 
 // hijack takes the connection from the server.
@@ -34,8 +39,8 @@ func hijack(w http.ResponseWriter) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// flood writes something until the client goes or it was written so often that
-// no bound can hold it.
+// flood writes a text until the client closes the connection, and fails the test if
+// it has written more than any limit allows.
 func flood(t *testing.T, w http.ResponseWriter, text string) {
 	const far = 64 << 20
 	for n := 0; n < far; n += len(text) {
@@ -46,8 +51,8 @@ func flood(t *testing.T, w http.ResponseWriter, text string) {
 	t.Error("the client took it all")
 }
 
-// Every way to misbehave has its defined end: the tokens that came, what the
-// error says, how often was asked, what the breaker was told.
+// Each misbehavior has a defined result: the tokens, the error, the number of
+// requests, and the failures that the breaker counts.
 func TestMisbehaviour(t *testing.T) {
 	bomb := func() []byte {
 		var b bytes.Buffer
@@ -76,7 +81,7 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(firstByte, 0)
 				hang(r)
 			},
-			code: agents.GenerationTimeout, recovery: agents.RetryWithDelay, attempts: 2, reason: "no answer after 31s", failures: 2,
+			code: agents.ErrGenerationTimeout, recovery: agents.RetryWithDelay, attempts: 2, reason: "no answer after 31s", failures: 2,
 		},
 		{
 			name: "hangs behind the headers",
@@ -85,7 +90,7 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(firstByte, 0)
 				hang(r)
 			},
-			code: agents.GenerationTimeout, recovery: agents.RetryWithDelay, attempts: 2, reason: "no answer after 31s", failures: 2,
+			code: agents.ErrGenerationTimeout, recovery: agents.RetryWithDelay, attempts: 2, reason: "no answer after 31s", failures: 2,
 		},
 		{
 			name: "hangs in the stream",
@@ -94,7 +99,7 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(idle, 2)
 				hang(r)
 			},
-			tokens: "a b", code: agents.GenerationTimeout, recovery: agents.RetryWithDelay, attempts: 1, reason: "no further event after 17s", failures: 1,
+			tokens: "a b", code: agents.ErrGenerationTimeout, recovery: agents.RetryWithDelay, attempts: 1, reason: "no further event after 17s", failures: 1,
 		},
 		{
 			name: "drips",
@@ -106,7 +111,7 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(idle, 1)
 				hang(r)
 			},
-			tokens: "a", code: agents.GenerationTimeout, recovery: agents.RetryWithDelay, attempts: 1, reason: "no further event", failures: 1,
+			tokens: "a", code: agents.ErrGenerationTimeout, recovery: agents.RetryWithDelay, attempts: 1, reason: "no further event", failures: 1,
 		},
 		{
 			name: "drips an object",
@@ -115,7 +120,7 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(whole, 0)
 				hang(r)
 			},
-			code: agents.GenerationTimeout, recovery: agents.RetryWithDelay, attempts: 1, reason: "the whole request after 1m1s", failures: 1,
+			code: agents.ErrGenerationTimeout, recovery: agents.RetryWithDelay, attempts: 1, reason: "the whole request after 1m1s", failures: 1,
 		},
 		{
 			name: "endless tokens",
@@ -123,7 +128,7 @@ func TestMisbehaviour(t *testing.T) {
 				flood(t, w, delta("a"))
 			},
 			tokens: strings.TrimSpace(strings.Repeat("a ", 100)),
-			code:   agents.GenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 100 tokens", failures: 1,
+			code:   agents.ErrGenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 100 tokens", failures: 1,
 		},
 		{
 			name: "endless line",
@@ -131,28 +136,28 @@ func TestMisbehaviour(t *testing.T) {
 				_, _ = io.WriteString(w, "data: ")
 				flood(t, w, strings.Repeat("x", 1024))
 			},
-			code: agents.GenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "a line of more than 65536 bytes", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "a line of more than 65536 bytes", failures: 1,
 		},
 		{
 			name: "endless event",
 			handle: func(t *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				flood(t, w, "data: "+strings.Repeat("x", 1024)+"\n")
 			},
-			code: agents.GenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "an event of more than 262144 bytes", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "an event of more than 262144 bytes", failures: 1,
 		},
 		{
 			name: "endless comments",
 			handle: func(t *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				flood(t, w, ": still here\n\n")
 			},
-			code: agents.GenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 1048576 bytes", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 1048576 bytes", failures: 1,
 		},
 		{
 			name: "endless white space",
 			handle: func(t *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				flood(t, w, strings.Repeat(" \n", 512))
 			},
-			code: agents.GenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 1048576 bytes", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 1048576 bytes", failures: 1,
 		},
 		{
 			name: "endless object",
@@ -160,14 +165,14 @@ func TestMisbehaviour(t *testing.T) {
 				_, _ = io.WriteString(w, "{")
 				flood(t, w, strings.Repeat(`"a":[],`, 512))
 			},
-			code: agents.GenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 1048576 bytes", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrLimit, recovery: agents.Abort, attempts: 1, reason: "more than 1048576 bytes", failures: 1,
 		},
 		{
 			name: "endless nesting",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
-				send(w, "data: %s\n\n", strings.Repeat(`{"choices":[`, 5001)) // as deep as a line allows is too deep
+				send(w, "data: %s\n\n", strings.Repeat(`{"choices":[`, 5001)) // the deepest nesting in one line is too deep for the decoder
 			},
-			code: agents.GenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "exceeded max depth", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "exceeded max depth", failures: 1,
 		},
 		{
 			name: "gzip bomb",
@@ -178,14 +183,14 @@ func TestMisbehaviour(t *testing.T) {
 				w.Header().Set("Content-Encoding", "gzip")
 				_, _ = w.Write(bomb)
 			},
-			code: agents.GenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "compressed", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "compressed", failures: 1,
 		},
 		{
 			name: "500 for ever",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				http.Error(w, "out of memory", http.StatusInternalServerError)
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Retry, status: 500, attempts: 4, body: "out of memory", failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Retry, status: 500, attempts: 4, body: "out of memory", failures: 4,
 		},
 		{
 			name: "500, and the text hangs",
@@ -195,14 +200,14 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(linger, 0)
 				hang(r)
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Retry, status: 501, attempts: 4, failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Retry, status: 501, attempts: 4, failures: 4,
 		},
 		{
 			name: "504",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusGatewayTimeout)
 			},
-			code: agents.GenerationTimeout, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 504, attempts: 4, failures: 4,
+			code: agents.ErrGenerationTimeout, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 504, attempts: 4, failures: 4,
 		},
 		{
 			name: "429 for long",
@@ -210,14 +215,14 @@ func TestMisbehaviour(t *testing.T) {
 				w.Header().Set("Retry-After", "21")
 				w.WriteHeader(http.StatusTooManyRequests)
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 429, attempts: 1, failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 429, attempts: 1, failures: 1,
 		},
 		{
 			name: "401",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				http.Error(w, `{"error": {"message": "who are you?"}}`, http.StatusUnauthorized)
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 401, attempts: 1, body: "who are you?",
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 401, attempts: 1, body: "who are you?",
 		},
 		{
 			name: "HTML",
@@ -225,7 +230,7 @@ func TestMisbehaviour(t *testing.T) {
 				w.Header().Set("Content-Type", "text/html")
 				send(w, "\n<!doctype html><title>Sign in to the network</title>")
 			},
-			code: agents.GenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "neither events nor an object", body: "Sign in", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "neither events nor an object", body: "Sign in", failures: 1,
 		},
 		{
 			name: "HTML that hangs",
@@ -234,47 +239,47 @@ func TestMisbehaviour(t *testing.T) {
 				p.fire(linger, 0)
 				hang(r)
 			},
-			code: agents.GenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "neither events nor an object", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "neither events nor an object", failures: 1,
 		},
 		{
 			name:   "nothing",
 			handle: func(*testing.T, *peer, int, http.ResponseWriter, *http.Request) {},
-			code:   agents.GenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 4, failures: 4,
+			code:   agents.ErrGenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 4, failures: 4,
 		},
 		{
 			name: "no choice",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "data: [DONE]\n\n")
 			},
-			code: agents.GenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "no choice", failures: 1,
+			code: agents.ErrGenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "no choice", failures: 1,
 		},
 		{
 			name: "truncated JSON",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, `{"choices": [{"message": {"content": "a`)
 			},
-			code: agents.GenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 4, failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 4, failures: 4,
 		},
 		{
 			name: "truncated event",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "%s", delta("a")+`data: {"choices": [{"delta": {"conte`)
 			},
-			tokens: "a", code: agents.GenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 1, failures: 1,
+			tokens: "a", code: agents.ErrGenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 1, failures: 1,
 		},
 		{
 			name: "stops in the middle",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "%s", delta("a"))
 			},
-			tokens: "a", code: agents.GenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 1, failures: 1,
+			tokens: "a", code: agents.ErrGenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 1, failures: 1,
 		},
 		{
 			name: "no JSON",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "%sdata: <oops>\n\n", delta("a"))
 			},
-			tokens: "a", code: agents.GenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "invalid character", failures: 1,
+			tokens: "a", code: agents.ErrGenerationFailed, err: openai.ErrMalformed, recovery: agents.Abort, attempts: 1, reason: "invalid character", failures: 1,
 		},
 		{
 			name: "reset in the stream",
@@ -285,14 +290,14 @@ func TestMisbehaviour(t *testing.T) {
 				_ = conn.SetLinger(0) // so that closing resets
 				_ = conn.Close()
 			},
-			tokens: "a", code: agents.GenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 1, failures: 1,
+			tokens: "a", code: agents.ErrGenerationFailed, err: openai.ErrTruncated, recovery: agents.Retry, attempts: 1, failures: 1,
 		},
 		{
 			name: "closes without an answer",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				_ = hijack(w).Close()
 			},
-			code: agents.GenerationFailed, err: openai.ErrUnreachable, recovery: agents.Retry, attempts: 4, failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrUnreachable, recovery: agents.Retry, attempts: 4, failures: 4,
 		},
 		{
 			name: "no HTTP",
@@ -301,42 +306,42 @@ func TestMisbehaviour(t *testing.T) {
 				_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH "+secret+"\r\n")
 				_ = conn.Close()
 			},
-			code: agents.GenerationFailed, err: openai.ErrUnreachable, recovery: agents.Retry, attempts: 4, reason: "[redacted]", failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrUnreachable, recovery: agents.Retry, attempts: 4, reason: "[redacted]", failures: 4,
 		},
 		{
 			name: "an error in the stream",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "%s", delta("a")+`data: {"error": {"message": "compute error"}}`+"\n\n"+end)
 			},
-			tokens: "a", code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Retry, attempts: 1, body: "compute error", failures: 1,
+			tokens: "a", code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Retry, attempts: 1, body: "compute error", failures: 1,
 		},
 		{
 			name: "an error with a status in the stream",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "%s", `data: {"error": {"message": "slow down", "code": "429"}, "choices": null}`+"\n\n")
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 429, attempts: 4, body: "slow down", failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.RetryWithDelay, status: 429, attempts: 4, body: "slow down", failures: 4,
 		},
 		{
-			name: "a wrong question, told in the stream",
+			name: "an invalid request, refused in the stream",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "%s", `data: {"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}, "choices": "none"}`+"\n\n")
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 400, attempts: 1, body: "too long",
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 400, attempts: 1, body: "too long",
 		},
 		{
 			name: "an event that is an error",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, "event: error\ndata: {\"code\": 400, \"message\": \"bad role\"}\n\n")
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 400, attempts: 1, body: "bad role",
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Abort, status: 400, attempts: 1, body: "bad role",
 		},
 		{
 			name: "an object that is an error",
 			handle: func(_ *testing.T, _ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 				send(w, `{"error": "model not loaded"}`)
 			},
-			code: agents.GenerationFailed, err: openai.ErrService, recovery: agents.Retry, attempts: 4, body: "model not loaded", failures: 4,
+			code: agents.ErrGenerationFailed, err: openai.ErrService, recovery: agents.Retry, attempts: 4, body: "model not loaded", failures: 4,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -344,13 +349,13 @@ func TestMisbehaviour(t *testing.T) {
 			p := serve(t, func(c *openai.Config) {
 				c.MaxTokens, c.MaxBytes = 100, 1<<20
 			}, func(p *peer, n int, w http.ResponseWriter, r *http.Request) { tc.handle(t, p, n, w, r) })
-			tokens, err := generate(t.Context(), p, prompt)
+			tokens, err := tokensOf(t.Context(), p, prompt)
 			if got := strings.Join(tokens, " "); got != tc.tokens {
 				t.Errorf("tokens %q, want %q", got, tc.tokens)
 			}
 			e, ok := errors.AsType[*openai.Error](err)
 			if !ok {
-				t.Fatalf("error %v, which is no Error", err)
+				t.Fatalf("error %v of type %[1]T, want *openai.Error", err)
 			}
 			if e.Code != tc.code || !errors.Is(err, tc.code) || e.Recovery != tc.recovery || e.Status != tc.status || e.Attempts != tc.attempts {
 				t.Errorf("%v\ncode %s, recovery %s, status %d, attempts %d; want %s, %s, %d, %d",
@@ -374,8 +379,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// Nobody has seen a part of an answer that is wanted whole, so one that broke
-// off is asked for again.
+// Complete retries an answer that broke off, since its caller has seen no part of
+// it.
 func TestCompleteAgain(t *testing.T) {
 	p := serve(t, nil, func(_ *peer, n int, w http.ResponseWriter, _ *http.Request) {
 		send(w, "%s", delta("YE"))
@@ -389,7 +394,7 @@ func TestCompleteAgain(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	if n := p.Failures(); n != 0 {
-		t.Errorf("the breaker counts %d failures behind a success", n)
+		t.Errorf("the breaker counts %d failures after a success", n)
 	}
 }
 
@@ -400,7 +405,7 @@ func TestRedirect(t *testing.T) {
 		p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.server.URL+"/v1/chat/completions?key="+secret, status)
 		})
-		_, err := generate(t.Context(), p, prompt)
+		_, err := tokensOf(t.Context(), p, prompt)
 		e, ok := errors.AsType[*openai.Error](err)
 		if !ok || !errors.Is(err, openai.ErrRedirect) || e.Status != status || e.Recovery != agents.Abort || p.calls.Load() != 1 {
 			t.Errorf("%d: error %v after %d requests", status, err, p.calls.Load())
@@ -412,8 +417,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// A caller that gives up is answered at once, wherever the server stands, and
-// the breaker learns nothing of it.
+// A canceled request returns at once in every phase, and the breaker does not count
+// it.
 func TestCancel(t *testing.T) {
 	for name, begin := range map[string]string{
 		"before the headers": "", "behind the headers": ": wait\n\n", "in the stream": delta("a"),
@@ -433,36 +438,32 @@ func TestCancel(t *testing.T) {
 				cancel(why)
 				hang(r)
 			})
-			_, err := generate(ctx, p, prompt)
-			if !errors.Is(err, agents.Cancelled) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), why.Error()) {
+			_, err := tokensOf(ctx, p, prompt)
+			if !errors.Is(err, agents.ErrCancelled) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), why.Error()) {
 				t.Errorf("error %v", err)
 			}
 			if n := p.Failures(); n != 0 || p.calls.Load() != 1 {
 				t.Errorf("the breaker counts %d failures, after %d requests", n, p.calls.Load())
 			}
 			if waits := p.waits(); len(waits) != 0 {
-				t.Errorf("waited %v for nobody", waits)
+				t.Errorf("waited %v after the cancellation", waits)
 			}
 		})
 	}
 }
 
-// A server that takes the connection and never shakes hands is given up at
-// once. That net/http goes on with the connection, Close ends.
+// A canceled request returns at once while the server holds the TLS handshake.
+// net/http continues with the connection; Close ends it.
 func TestNoHandshake(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer l.Close()
 	clk := newClock()
 	client, err := openai.New(openai.Config{
 		BaseURL: "https://" + l.Addr().String(), Model: "m", APIKey: openai.NewKey(secret),
 		FirstByte: firstByte, Idle: idle, Timeout: firstByte, Now: clk.Now, AfterFunc: clk.AfterFunc,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	running := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -472,20 +473,20 @@ func TestNoHandshake(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		_, _ = conn.Read(make([]byte, 1)) // it has begun
+		_, _ = conn.Read(make([]byte, 1)) // the handshake has begun
 		cancel()
-		_, _ = io.Copy(io.Discard, conn) // until the client goes
+		_, _ = io.Copy(io.Discard, conn) // until the client closes the connection
 		_ = conn.Close()
 	}()
-	if _, err := generate(ctx, client, prompt); !errors.Is(err, agents.Cancelled) {
+	if _, err := tokensOf(ctx, client, prompt); !errors.Is(err, agents.ErrCancelled) {
 		t.Errorf("error %v", err)
 	}
 	client.Close()
 	goleak.VerifyNone(t, running)
 }
 
-// Tokens that were read ahead are not yielded behind the end of the context,
-// and one that has ended asks nothing.
+// Tokens that were read ahead are not yielded after the end of the context, and a
+// call with an ended context sends no request.
 func TestCancelBetweenTokens(t *testing.T) {
 	p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 		send(w, "%s", delta("a")+delta("b")+delta("c")+end)
@@ -502,63 +503,55 @@ func TestCancelBetweenTokens(t *testing.T) {
 		tokens = append(tokens, token)
 		cancel()
 	}
-	if len(tokens) != 1 || !errors.Is(last, agents.Cancelled) {
+	if len(tokens) != 1 || !errors.Is(last, agents.ErrCancelled) {
 		t.Errorf("tokens %q, error %v", tokens, last)
 	}
-	if _, err := generate(ctx, p, prompt); !errors.Is(err, agents.Cancelled) || p.calls.Load() != 1 {
+	if _, err := tokensOf(ctx, p, prompt); !errors.Is(err, agents.ErrCancelled) || p.calls.Load() != 1 {
 		t.Errorf("error %v after %d requests", err, p.calls.Load())
 	}
 }
 
-// A deadline of the caller's is a time that ran out, but not the service's
-// failure: it may have been short.
+// The caller's deadline is a timeout, but the breaker does not count it as a failure
+// of the service: the deadline may have been short.
 func TestCallersDeadline(t *testing.T) {
 	p := serve(t, nil, func(_ *peer, _ int, _ http.ResponseWriter, r *http.Request) { hang(r) })
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(20*time.Millisecond))
 	defer cancel()
-	_, err := generate(ctx, p, prompt)
-	if !errors.Is(err, agents.GenerationTimeout) || !errors.Is(err, context.DeadlineExceeded) || p.Failures() != 0 {
+	_, err := tokensOf(ctx, p, prompt)
+	if !errors.Is(err, agents.ErrGenerationTimeout) || !errors.Is(err, context.DeadlineExceeded) || p.Failures() != 0 {
 		t.Errorf("error %v, %d failures", err, p.Failures())
 	}
 }
 
-// failing is a generator that fails like this package's own.
+// failing is a generator that fails with an error of this package.
 type failing struct{ err *openai.Error }
 
-func (f failing) Generate(context.Context, sajou.Prompt) iter.Seq2[string, error] {
+func (f failing) Generate(context.Context, generate.Prompt) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { yield("", f.err) }
 }
 
-// Who has an agent generate goes by what an error says: what will not pass is not
-// asked again, and what asks for a wait that is too long neither.
+// generate.Run follows the Recovery and RetryAfter of an error: it does not retry a
+// permanent failure, or one that asks for too long a wait.
 func TestAgentHeedsErrors(t *testing.T) {
 	for _, e := range []*openai.Error{
-		{Code: agents.GenerationFailed, Recovery: agents.Abort, Status: 401, Err: openai.ErrService},
-		{Code: agents.GenerationFailed, Recovery: agents.RetryWithDelay, Status: 429, RetryAfter: time.Minute, Err: openai.ErrService},
+		{Code: agents.ErrGenerationFailed, Recovery: agents.Abort, Status: 401, Err: openai.ErrService},
+		{Code: agents.ErrGenerationFailed, Recovery: agents.RetryWithDelay, Status: 429, RetryAfter: time.Minute, Err: openai.ErrService},
 	} {
 		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ses, err := eng.Begin(t.Context(), "world", sajou.TimeManual)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		ses, err := eng.Begin(t.Context(), "world", session.TimeManual)
+		require.NoError(t, err)
 		a, err := ses.Agents().Register(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := a.Generate(t.Context(), failing{e}, sajou.GenerateRequest{
-			ReqID: "1", Prompt: func(agents.View) sajou.Prompt { return sajou.Prompt{} },
+		require.NoError(t, err)
+		out, err := generate.Run(t.Context(), a, failing{e}, generate.Request{
+			ReqID: "1", Prompt: func(view.View) generate.Prompt { return generate.Prompt{} },
 		})
-		got, ok := errors.AsType[*sajou.GeneratorError](err)
-		if !ok || !errors.Is(err, openai.ErrService) || !errors.Is(err, agents.GenerationFailed) {
+		got, ok := errors.AsType[*generate.GeneratorError](err)
+		if !ok || !errors.Is(err, openai.ErrService) || !errors.Is(err, agents.ErrGenerationFailed) {
 			t.Errorf("%v: ends with %v", e, err)
 		} else if got.Recovery != e.Recovery || got.RetryAfter != e.RetryAfter || len(out.Attempts) != 1 {
 			t.Errorf("%v: %d attempts, %s, again after %v", e, len(out.Attempts), got.Recovery, got.RetryAfter)
 		}
-		if err := eng.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, eng.Close())
 	}
 }

@@ -1,13 +1,13 @@
-// Package openai asks a language model behind the chat completions API of
-// OpenAI, which many other servers speak too. It is plain net/http.
+// Package openai is a client of the chat completions API of OpenAI, which many other
+// servers offer too. It uses net/http alone.
 //
-// A [Client] serves two. [Client.Generate] streams the words of an agent: a
-// Client is a [sajou.Generator]. [Client.Complete] asks for one whole answer,
-// as a judge wants it.
+// A [Client] has two uses. [Client.Generate] streams the tokens of an agent: a Client
+// is a [generate.Generator]. [Client.Complete] returns a whole answer, and
+// [Client.Judge] uses it for the questions of a director.
 //
-// # What goes over the wire
+// # On the wire
 //
-// A question is one request, in which what is not set is left out:
+// A question is one request, without the members that are not set:
 //
 //	POST {base}/chat/completions
 //	{"model": "m", "messages": [{"role": "user", "content": "Hi"}],
@@ -22,40 +22,58 @@
 //
 //	data: [DONE]
 //
-// Which of the two it is, its first byte says, not what was asked for and not
-// its Content-Type: servers are wrong about both. Only the choice of index 0
-// is read, and of it only the content. An answer is whole when it gave a
-// finish_reason or [DONE]; one that ends before is an error. What goes wrong
-// behind that is of no interest, and the end of the stream is awaited only for
-// a moment, so that the connection can be used again.
+// The first byte of an answer decides which of the two it is. Neither the request
+// nor the Content-Type does, because servers are wrong about both. The client reads
+// only the content of the choice with index 0. An answer is complete at its
+// finish_reason or at [DONE]; if it ends earlier, that is an error. Errors after that
+// point are ignored, and the client waits only briefly for the end of the stream, so
+// that the connection can be reused.
 //
-// # What it counts as a token
+// # Tokens
 //
-// Every delta that has content, since that is how servers stream. One that
-// puts several tokens into a delta, or sends no stream, gives more tokens than
-// are counted here; it keeps to max_tokens by itself or not at all.
+// Each delta with content counts as one token, because servers stream one token a
+// delta. A server that puts several tokens into a delta, or sends a whole object,
+// gives more tokens than are counted here; then only the server can enforce
+// max_tokens.
 //
 // # Failures
 //
-// Every failure is an [Error]. What may pass by itself is tried again, as
-// [agents.Recovery.Delay] says and as long as the caller has not seen a token:
-// when no connection comes about or it breaks, when a time runs out, and at
-// status 408, 409, 425, 429 and 5xx. Each attempt is one call to a breaker
-// ([agents.Breaker]), of which each Client has one. It takes for a failure
-// what is above, and answers that are none or never end. Any other status
-// shows that the service is there. That the caller gave up says nothing.
+// Every failure is an [Error]. Temporary failures are retried, with the delays of
+// [agents.Recovery.Delay] and as long as the caller has not seen a token: a connection
+// that fails or breaks, a time limit, and the status 408, 409, 425, 429 and 5xx. Each
+// attempt counts with the Client's circuit breaker ([flow.Breaker]). It counts as
+// failures the temporary ones, and malformed or endless answers. Any other status
+// counts as a success, since the service is there. An attempt that the caller gave up
+// does not count.
 //
 // # Limits
 //
-// Redirects are not followed, to no host: the key would go with them. Answers
-// are asked for uncompressed and refused otherwise, so nothing unpacks to more
-// than was sent. The delays between attempts have no jitter. A key is kept out
-// of errors also where a server repeats it, unless it repeats only a part or
-// encodes it in a way of its own.
+// The client speaks HTTP/1. It follows no redirects, because it would send the key
+// along. It refuses upgrades to another protocol (status 101) without reading from
+// the connection. Headers, 1xx ones included, may have 64 KiB. The client requests
+// uncompressed answers and refuses others, so an answer cannot expand beyond the bytes
+// that were sent. The delays between attempts have no jitter.
+//
+// The end of the context and each time limit of the [Config] end an attempt in every
+// phase: while the connection is made, before and within the headers, and within the
+// body. With a Transport that ignores the context of a request, the call still
+// returns, and the request is left to the Transport.
+//
+// # Secrets
+//
+// The client redacts its secrets where a server repeats them: the key, and the values
+// of the query of BaseURL whose names look like those of keys. In errors it redacts
+// all of them. In the text of an answer and the name of its model, it redacts those
+// of 8 or more bytes, also if they are split over several deltas. It finds secrets in
+// plain form, escaped as in URLs, JSON, HTML and C, in hexadecimal, and in base64 at
+// each alignment. It does not find other encodings, or a part of a secret, except for
+// most of one at the end of an answer. Text that may be the beginning of a secret is
+// held back until the next delta decides.
 package openai
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,77 +83,76 @@ import (
 	"net/url"
 	"time"
 
-	sajou "github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	"github.com/sajou-dev/sajou-go/agents/generate"
 )
 
-// Config says which model is asked, and how. BaseURL and Model must be set.
+// Config names the model and the bounds of its use. BaseURL and Model must be set.
 type Config struct {
-	// BaseURL is what /chat/completions is put behind: http or https, without
-	// user information or fragment. A query is kept.
+	// BaseURL is the URL to which /chat/completions is appended: http or https,
+	// without user information or fragment. A query is kept.
 	BaseURL string
 	// Model is the name of the model.
 	Model string
-	// APIKey goes into the header Authorization. The zero Key sends none.
+	// APIKey is sent in the header Authorization. The zero Key sends no header.
 	APIKey Key
 
-	// Temperature and Seed go with every request that does not say otherwise.
+	// Temperature and Seed are the defaults of every request.
 	// Nil leaves them to the server.
 	Temperature *float64
 	Seed        *int64
 
-	// FirstByte is how long an answer may take to begin, with its first event or
-	// the first byte of its object. Headers and keep-alives are no beginning.
-	// Zero means 30 s.
+	// FirstByte bounds the wait for the first event of an answer, or the first byte
+	// of its object. Headers and keep-alives do not count. Zero means 30 s.
 	FirstByte time.Duration
-	// Idle is how long the next event may take to come, or the next bytes of
-	// an object. Keep-alives do not count. Zero means 30 s.
+	// Idle bounds the wait for the next event, or the next bytes of an object.
+	// Keep-alives do not count. Zero means 30 s.
 	Idle time.Duration
-	// Timeout is how long all may take, with every further attempt and with
-	// what the caller does between tokens. Zero means 2 min.
+	// Timeout bounds a whole request, with its retries, the waits between them and
+	// the time that the caller takes for each token: no attempt begins after it, and
+	// one that waits for the server is ended. If it expires while the caller handles
+	// a token, the error follows when the caller asks for the next. Zero means 2 min.
 	Timeout time.Duration
-	// RetryAfter is how long a wait may be that a server asks for; when it wants
-	// more, it is not asked again. Zero means 20 s.
+	// RetryAfter is the longest wait that a server may ask for. If it asks for more,
+	// the request fails without a retry. Zero means 20 s.
 	RetryAfter time.Duration
 
-	// MaxBytes bounds one answer as it comes over the wire. Zero means 4 MiB.
+	// MaxBytes bounds the bytes of one answer on the wire. Zero means 4 MiB.
 	MaxBytes int64
-	// MaxTokens bounds the tokens of one answer, whatever a prompt allows. It is
-	// an error to pass it. Zero means 65536.
+	// MaxTokens bounds the tokens of one answer, whatever a prompt allows. An answer
+	// with more fails with ErrLimit. Zero means 65536.
 	MaxTokens int64
 
-	// Breaker says when the service is left alone, and for how long.
-	Breaker agents.BreakerConfig
+	// Breaker configures the client's circuit breaker.
+	Breaker flow.BreakerConfig
 
-	// Transport sends the requests. Nil means one of the client's own, which
-	// Close closes.
+	// Transport sends the requests. Nil means a transport of the client's own, whose
+	// connections Close closes.
 	Transport http.RoundTripper
 
-	// Now is the clock that the breaker and the deadline go by. Nil means
-	// time.Now.
+	// Now is the clock of the breaker and of Timeout. Nil means [time.Now].
 	Now func() time.Time
-	// AfterFunc waits: it calls f once, d from now, on a goroutine of its own,
-	// and stop takes that back. Nil means [time.AfterFunc]. Whoever sets Now
-	// sets it too.
+	// AfterFunc calls f once, after d, on a goroutine of its own; stop cancels the
+	// call. Nil means [time.AfterFunc]. A program that sets Now must set it too.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
-// check fills in what is not set, and returns where requests go.
+// check sets the defaults, and returns the URL of the requests.
 func (c *Config) check() (*url.URL, error) {
 	endpoint, err := url.Parse(c.BaseURL)
-	// The error of Parse repeats the URL, which may have a password in it.
+	// The error of Parse repeats the URL, which may contain a password.
 	if err != nil || endpoint.Scheme != "http" && endpoint.Scheme != "https" || endpoint.Host == "" ||
 		endpoint.User != nil || endpoint.Fragment != "" {
-		return nil, errors.New("openai: BaseURL is no http or https URL, or has user information or a fragment")
+		return nil, errors.New("openai: BaseURL must be an http or https URL without user information and fragment")
 	}
 	if c.Model == "" {
-		return nil, errors.New("openai: no Model")
+		return nil, errors.New("openai: Model is empty")
 	}
 	if !c.APIKey.sendable() {
-		return nil, errors.New("openai: APIKey has characters that a header cannot have")
+		return nil, errors.New("openai: APIKey has characters other than visible ASCII")
 	}
 	if c.Temperature != nil && (math.IsNaN(*c.Temperature) || math.IsInf(*c.Temperature, 0)) {
-		return nil, errors.New("openai: Temperature is no number")
+		return nil, errors.New("openai: Temperature is not a finite number")
 	}
 	for _, f := range []struct {
 		name string
@@ -172,27 +189,26 @@ func (c *Config) check() (*url.URL, error) {
 	return endpoint.JoinPath("chat", "completions"), nil
 }
 
-// Client asks one model of one server. It may be used by many goroutines at
-// once.
+// Client calls one model of one server. It is safe for concurrent use.
 type Client struct {
-	cfg      Config // immutable after New, as all but the breaker is
+	cfg      Config // all fields but the breaker are immutable after New
 	endpoint string
 	http     *http.Client
-	key      Key
-	begin    time.Time // what the breaker's time counts from
+	secrets  secrets
+	begin    time.Time // the zero of the breaker's clock
 	breaker  breaker
-	own      *http.Transport // nil if the transport is another's
+	own      *http.Transport // nil if Config.Transport is set
 }
 
-var _ sajou.Generator = (*Client)(nil)
+var _ generate.Generator = (*Client)(nil)
 
-// New returns a client. It sends nothing yet.
+// New returns a client. It sends no request.
 func New(cfg Config) (*Client, error) {
 	endpoint, err := cfg.check()
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, endpoint: endpoint.String(), key: cfg.APIKey, begin: cfg.Now()}
+	c := &Client{cfg: cfg, endpoint: endpoint.String(), secrets: newSecrets(cfg.APIKey, endpoint), begin: cfg.Now()}
 	c.breaker.Config = cfg.Breaker
 	if cfg.Transport == nil {
 		c.own = ownTransport()
@@ -205,62 +221,67 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// ownTransport is the default one for agents that all talk to one host.
+// ownTransport returns the default transport, for many agents that all use one host.
 func ownTransport() *http.Transport {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if d, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = d.Clone()
 	}
 	t.MaxIdleConnsPerHost = 64
-	t.MaxResponseHeaderBytes = 64 << 10
+	t.MaxResponseHeaderBytes = 64 << 10 // of all headers of a response, 1xx included
+	// HTTP/1 has one request at a time on a connection: closing it ends that request
+	// alone, and a server's fault in one request affects no other.
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2 = false
+	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	return t
 }
 
-// Close closes the connections that wait to be used again, if the transport is
-// the client's own, and those that are being made for nobody: when a request is
-// given up before it has one, net/http goes on with it for the next, up to 30 s.
-// Generations that go on are ended by their contexts.
+// Close closes the idle connections of the client's own transport, and those that
+// are still being made for a request that was given up: net/http continues with such
+// a connection for up to 30 s, for the next request. Close does not end running
+// requests; their contexts do.
 func (c *Client) Close() {
 	if c.own != nil {
 		c.own.CloseIdleConnections()
 	}
 }
 
-// State returns how the breaker stands.
-func (c *Client) State() agents.BreakerState { return c.breaker.state() }
+// State returns the state of the circuit breaker.
+func (c *Client) State() flow.BreakerState { return c.breaker.state() }
 
-// Request asks for one whole answer.
+// Request is a question of [Client.Complete].
 type Request struct {
-	Messages []sajou.Message
-	// MaxTokens is how many tokens are wanted at most; 0 leaves it to the
+	Messages []generate.ChatMessage
+	// MaxTokens is the maximum number of tokens of the answer; 0 leaves it to the
 	// server.
 	MaxTokens int64
-	// Temperature and Seed stand in for those of the Config. Nil means these.
+	// Temperature and Seed override those of the Config. Nil means those.
 	Temperature *float64
 	Seed        *int64
 }
 
-// Completion is one whole answer.
+// Completion is a complete answer.
 type Completion struct {
 	Text string
-	// Model and FinishReason are as the server names them, "" if it does not:
+	// Model and FinishReason are the server's, "" if it sends none. A FinishReason is
 	// stop, length, content_filter…
 	Model        string
 	FinishReason string
 	Usage        Usage
 }
 
-// Usage is what a server counted, in tokens. It is zero if it did not.
+// Usage is the server's count of tokens, zero if it sends none.
 type Usage struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	Total      int64 `json:"total_tokens"`
 }
 
-// Generate implements [sajou.Generator]. Every range over the sequence is a
-// generation of its own. An error is an [Error]; tokens that came before it
-// stand.
-func (c *Client) Generate(ctx context.Context, p sajou.Prompt) iter.Seq2[string, error] {
+// Generate implements [generate.Generator]. Every range over the sequence is a
+// generation of its own. An error is an [Error]; tokens before it remain valid.
+func (c *Client) Generate(ctx context.Context, p generate.Prompt) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		q, err := c.question(Request{Messages: p.Messages, MaxTokens: p.MaxTokens}, true)
 		if err == nil {
@@ -273,9 +294,9 @@ func (c *Client) Generate(ctx context.Context, p sajou.Prompt) iter.Seq2[string,
 	}
 }
 
-// Complete asks for one answer and returns it when it is whole. An error is an
-// [Error]. Nobody has seen a part of an answer that broke off, so it is tried
-// again like one that did not begin.
+// Complete asks for one answer and returns it when it is complete. An error is an
+// [Error]. An answer that broke off is retried like one that did not begin, since the
+// caller has seen no part of it.
 func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 	q, err := c.question(r, false)
 	if err != nil {
@@ -284,12 +305,12 @@ func (c *Client) Complete(ctx context.Context, r Request) (Completion, error) {
 	return c.ask(ctx, q)
 }
 
-// question is what one request asks, and where the words of its answer go.
+// question is the body of a request, and the receiver of its answer.
 type question struct {
 	body []byte
-	most int64 // tokens; 0 for as many as come
-	// yield takes each token as it comes and returns false when it wants no
-	// more. Nil gathers them.
+	most int64 // tokens; 0 for no limit
+	// yield receives each token as it arrives, and returns false to stop. Nil
+	// collects them into the text of the Completion.
 	yield func(string) bool
 }
 
@@ -311,7 +332,7 @@ func (c *Client) question(r Request, stream bool) (question, error) {
 		w.Seed = c.cfg.Seed
 	}
 	body, err := json.Marshal(w)
-	if err != nil { // a temperature that is no number
+	if err != nil { // the temperature is NaN or infinite
 		return question{}, c.fault(nil, err.Error())
 	}
 	return question{body: body, most: r.MaxTokens}, nil

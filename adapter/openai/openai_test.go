@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
-	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	"github.com/sajou-dev/sajou-go/agents/generate"
 )
 
-// Servers answer in many ways. All these are answers, to both kinds of
-// question.
+// Generate and Complete read the answers of many kinds of server.
 func TestAnswers(t *testing.T) {
 	const event = `data: {"choices":[{"index":0,"delta":{"content":"a b"},"finish_reason":"stop"}]}`
 	const object = `{"model": "m-1", "choices": [{"index": 0, "message": {"role": "assistant", "content": "a b"}, "finish_reason": "stop"}],` +
@@ -40,7 +41,7 @@ func TestAnswers(t *testing.T) {
 		{name: "data of many lines", body: "data: {\"choices\":\ndata: [{\"delta\":\ndata: {\"content\": \"a b\"}}]}\n\n" + end, want: openai.Completion{Text: "a b", FinishReason: "stop"}},
 		{name: "a byte order mark", body: "\uFEFF" + event, want: openai.Completion{Text: "a b", FinishReason: "stop"}},
 		{
-			name: "what says nothing", body: `data: {"choices": []}` + "\n\n" + `data: {"choices": null, "error": null}` + "\n\n" +
+			name: "events without content", body: `data: {"choices": []}` + "\n\n" + `data: {"choices": null, "error": null}` + "\n\n" +
 				`data: {"choices": [{"delta": {"role": "assistant", "content": null}, "finish_reason": null}]}` + "\n\n" +
 				`data: {"choices": [{"delta": {"reasoning_content": "hm"}, "finish_reason": ""}], "usage": null}` + "\n\n" + delta("a b") + end,
 			want: openai.Completion{Text: "a b", Model: "m-1", FinishReason: "stop"},
@@ -55,18 +56,18 @@ func TestAnswers(t *testing.T) {
 				`data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}` + "\n\ndata: [DONE]\n\n",
 			want: openai.Completion{Text: "a b", Model: "m-1", FinishReason: "length", Usage: openai.Usage{Prompt: 3, Completion: 2, Total: 5}},
 		},
-		{name: "a usage that is none", body: strings.ReplaceAll(event, `data: {`, `data: {"usage": "much", `), want: openai.Completion{Text: "a b", FinishReason: "stop"}},
-		{name: "an error behind the end", body: event + "\n\ndata: {\"error\": \"late\"}\n\n", want: openai.Completion{Text: "a b", FinishReason: "stop"}},
+		{name: "a malformed usage", body: strings.ReplaceAll(event, `data: {`, `data: {"usage": "much", `), want: openai.Completion{Text: "a b", FinishReason: "stop"}},
+		{name: "an error after the end", body: event + "\n\ndata: {\"error\": \"late\"}\n\n", want: openai.Completion{Text: "a b", FinishReason: "stop"}},
 		{name: "no token", body: end, want: openai.Completion{FinishReason: "stop"}},
 		{
 			name: "an object", body: object, kind: "application/json",
 			want: openai.Completion{Text: "a b", Model: "m-1", FinishReason: "stop", Usage: openai.Usage{Prompt: 3, Completion: 2, Total: 5}},
 		},
 		{
-			name: "an object that says that it is a stream", body: " \n" + object,
+			name: "an object with the type of a stream", body: " \n" + object,
 			want: openai.Completion{Text: "a b", Model: "m-1", FinishReason: "stop", Usage: openai.Usage{Prompt: 3, Completion: 2, Total: 5}},
 		},
-		{name: "a stream that says that it is HTML", body: event, kind: "text/html", want: openai.Completion{Text: "a b", FinishReason: "stop"}},
+		{name: "a stream with the type of HTML", body: event, kind: "text/html", want: openai.Completion{Text: "a b", FinishReason: "stop"}},
 		{name: "an object of one long line", body: `{"choices": [{"message": {"content": "` + strings.Repeat("a", 200_000) + `"}}]}`, want: openai.Completion{Text: strings.Repeat("a", 200_000)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
 				t.Errorf("error %v, completion (-want +got):\n%s", err, diff)
 			}
-			tokens, err := generate(t.Context(), p, prompt)
+			tokens, err := tokensOf(t.Context(), p, prompt)
 			if got := strings.Join(tokens, ""); err != nil || got != tc.want.Text || slices.Contains(tokens, "") {
 				t.Errorf("error %v, tokens %.80q", err, tokens)
 			}
@@ -92,12 +93,12 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// The end of a stream is read, so that the connection can be used again; while
-// the caller has a token, the server is not waited for.
+// The end of a stream is read, so that the connection is reused. No timer runs while
+// the caller handles a token.
 func TestEndIsRead(t *testing.T) {
 	p := serve(t, nil, func(p *peer, n int, w http.ResponseWriter, _ *http.Request) {
 		send(w, "%s", delta("a")+delta("b")+end)
-		p.until(linger, 2*n) // behind finish_reason and behind [DONE]
+		p.until(linger, 2*n) // after finish_reason and after [DONE]
 	})
 	for range 3 {
 		for token, err := range p.Generate(t.Context(), prompt) {
@@ -111,7 +112,7 @@ func TestEndIsRead(t *testing.T) {
 	}
 }
 
-// What is asked is what the package comment says.
+// The request is the one of the package comment.
 func TestRequest(t *testing.T) {
 	zero, warm, seed, other := 0.0, 0.5, int64(7), int64(8)
 	asked := make(chan string, 1) // each request is read before the next is made
@@ -123,10 +124,10 @@ func TestRequest(t *testing.T) {
 		asked <- fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), body)
 		send(w, "%s", delta("a")+end)
 	})
-	messages := []sajou.Message{{Role: "system", Content: "Be."}, {Role: "user", Content: "\xff<é>"}}
+	messages := []generate.ChatMessage{{Role: "system", Content: "Be."}, {Role: "user", Content: "\xff<é>"}}
 	const head = "POST /v1/chat/completions?api-version=1 application/json Bearer " + secret + ` {"model":"m","messages":[{"role":"system","content":"Be."},` +
 		`{"role":"user","content":"\ufffd\u003cé\u003e"}]`
-	if _, err := generate(t.Context(), p, sajou.Prompt{Messages: messages, MaxTokens: 64}); err != nil {
+	if _, err := tokensOf(t.Context(), p, generate.Prompt{Messages: messages, MaxTokens: 64}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := <-asked, head+`,"max_tokens":64,"temperature":0.5,"seed":7,"stream":true}`; got != want {
@@ -140,17 +141,17 @@ func TestRequest(t *testing.T) {
 	}
 	nan := zero / zero
 	for _, r := range []openai.Request{{MaxTokens: -1}, {Temperature: &nan}} {
-		if _, err := p.Complete(t.Context(), r); !errors.Is(err, agents.GenerationFailed) || p.calls.Load() != 2 {
+		if _, err := p.Complete(t.Context(), r); !errors.Is(err, agents.ErrGenerationFailed) || p.calls.Load() != 2 {
 			t.Errorf("%+v: error %v after %d requests", r, err, p.calls.Load())
 		}
 	}
-	if _, err := generate(t.Context(), p, sajou.Prompt{MaxTokens: -1}); !errors.Is(err, agents.GenerationFailed) {
+	if _, err := tokensOf(t.Context(), p, generate.Prompt{MaxTokens: -1}); !errors.Is(err, agents.ErrGenerationFailed) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// A budget is kept whatever the server sends; a server that keeps it itself
-// leaves a connection that is used again.
+// The client enforces the budget of tokens whatever the server sends. If the server
+// keeps to it, the connection is reused.
 func TestBudget(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -171,7 +172,7 @@ func TestBudget(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := serve(t, nil, func(p *peer, _ int, w http.ResponseWriter, r *http.Request) { tc.handle(p, w, r) })
 			for range 2 {
-				tokens, err := generate(t.Context(), p, sajou.Prompt{Messages: prompt.Messages, MaxTokens: 2})
+				tokens, err := tokensOf(t.Context(), p, generate.Prompt{Messages: prompt.Messages, MaxTokens: 2})
 				if err != nil || !slices.Equal(tokens, []string{"a", "b"}) {
 					t.Errorf("tokens %q, error %v", tokens, err)
 				}
@@ -183,7 +184,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// An answer that its budget ends says so, as one does that its server ends.
+// An answer that ended at its budget has the finish reason "length".
 func TestBudgetOfCompletion(t *testing.T) {
 	p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 		send(w, "%s", delta("a")+delta("b")+end)
@@ -194,8 +195,8 @@ func TestBudgetOfCompletion(t *testing.T) {
 	}
 }
 
-// A caller that wants no more gets no more, the stream is closed, and the
-// breaker counts a success.
+// When the caller stops the iteration, the stream is closed, and the breaker counts
+// a success.
 func TestCallerStops(t *testing.T) {
 	p := serve(t, nil, func(_ *peer, n int, w http.ResponseWriter, r *http.Request) {
 		if n == 1 {
@@ -214,7 +215,7 @@ func TestCallerStops(t *testing.T) {
 	if n := p.Failures(); n != 0 {
 		t.Errorf("%d failures", n)
 	}
-	// One that panics lets go of everything too, and says nothing of the service.
+	// A panic of the caller also releases everything, and the breaker does not count it.
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -227,7 +228,7 @@ func TestCallerStops(t *testing.T) {
 	}()
 }
 
-// What fails in passing is tried again, after the time that the server names.
+// A temporary failure is retried, after the wait that the server asks for.
 func TestRetryAfter(t *testing.T) {
 	p := serve(t, nil, func(p *peer, n int, w http.ResponseWriter, _ *http.Request) {
 		switch n {
@@ -243,7 +244,7 @@ func TestRetryAfter(t *testing.T) {
 			send(w, "%s", delta("a")+end)
 		}
 	})
-	tokens, err := generate(t.Context(), p, prompt)
+	tokens, err := tokensOf(t.Context(), p, prompt)
 	if err != nil || !slices.Equal(tokens, []string{"a"}) {
 		t.Errorf("tokens %q, error %v", tokens, err)
 	}
@@ -262,27 +263,26 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// No wait goes beyond the time of the whole.
+// A retry whose wait would exceed Timeout is not made.
 func TestRetryWithinDeadline(t *testing.T) {
 	p := serve(t, nil, func(p *peer, _ int, w http.ResponseWriter, _ *http.Request) {
 		p.pass(whole - 10*time.Second)
 		w.Header().Set("Retry-After", "10")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	_, err := generate(t.Context(), p, prompt)
+	_, err := tokensOf(t.Context(), p, prompt)
 	e, ok := errors.AsType[*openai.Error](err)
 	if !ok || e.Status != 503 || e.RetryAfter != 10*time.Second || p.calls.Load() != 1 || len(p.waits()) != 0 {
 		t.Errorf("error %v after %d requests, waits %v", err, p.calls.Load(), p.waits())
 	}
 }
 
-// The breaker opens while the service fails, lets probes through when it had
-// its time, and closes when one succeeds. Probes that are given up make place
-// for others.
+// The breaker opens when the service fails, admits probes after its recovery time,
+// and closes when a probe succeeds. An abandoned probe admits another.
 func TestBreaker(t *testing.T) {
 	healthy := false // read and written between requests
 	p := serve(t, func(c *openai.Config) {
-		c.Breaker = agents.BreakerConfig{Failures: 3, Recovery: time.Minute, Probes: 1}
+		c.Breaker = flow.BreakerConfig{Failures: 3, Recovery: time.Minute, Probes: 1}
 	}, func(_ *peer, n int, w http.ResponseWriter, _ *http.Request) {
 		if !healthy {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -290,34 +290,34 @@ func TestBreaker(t *testing.T) {
 		}
 		send(w, "%s", delta("a")+end)
 	})
-	ask := func(code error, calls int32, state agents.BreakerState) {
+	ask := func(code error, calls int32, state flow.BreakerState) {
 		t.Helper()
-		_, err := generate(t.Context(), p, prompt)
+		_, err := tokensOf(t.Context(), p, prompt)
 		if !errors.Is(err, code) || p.calls.Load() != calls || p.State() != state {
 			t.Errorf("error %v after %d requests, %s; want %v, %d, %s", err, p.calls.Load(), p.State(), code, calls, state)
 		}
 		noKey(t, err)
 	}
-	ask(openai.ErrService, 3, agents.BreakerIsOpen) // and not a fourth time
-	ask(agents.BreakerOpen, 3, agents.BreakerIsOpen)
+	ask(openai.ErrService, 3, flow.BreakerIsOpen) // and not a fourth time
+	ask(agents.ErrBreakerOpen, 3, flow.BreakerIsOpen)
 	p.pass(time.Minute + 1)
-	ask(openai.ErrService, 4, agents.BreakerIsOpen) // one probe, and no further attempt
-	ask(agents.BreakerOpen, 4, agents.BreakerIsOpen)
+	ask(openai.ErrService, 4, flow.BreakerIsOpen) // one probe, and no further attempt
+	ask(agents.ErrBreakerOpen, 4, flow.BreakerIsOpen)
 	p.pass(time.Minute + 1)
 	func() {
 		defer func() { _ = recover() }()
 		healthy = true
 		for token, err := range p.Generate(t.Context(), prompt) {
-			panic(fmt.Sprint("given up: ", token, err)) // it says nothing
+			panic(fmt.Sprint("given up: ", token, err)) // not counted
 		}
 	}()
-	if p.State() != agents.BreakerHalfOpen {
-		t.Errorf("%s behind a probe that was given up", p.State())
+	if p.State() != flow.BreakerHalfOpen {
+		t.Errorf("%s after an abandoned probe", p.State())
 	}
-	ask(nil, 6, agents.BreakerClosed)
+	ask(nil, 6, flow.BreakerClosed)
 }
 
-// One client serves many at once.
+// A client serves concurrent requests.
 func TestManyAtOnce(t *testing.T) {
 	p := serve(t, nil, func(_ *peer, _ int, w http.ResponseWriter, r *http.Request) {
 		var q struct {
@@ -336,7 +336,7 @@ func TestManyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for j := range 4 {
 				text := fmt.Sprintf("agent %d asks %d", i, j)
-				tokens, err := generate(t.Context(), p, sajou.Prompt{Messages: []sajou.Message{{Role: "user", Content: text}}})
+				tokens, err := tokensOf(t.Context(), p, generate.Prompt{Messages: []generate.ChatMessage{{Role: "user", Content: text}}})
 				if got := strings.Join(tokens, ""); err != nil || got != text {
 					t.Errorf("%q, %v; want %q", got, err, text)
 				}
@@ -346,8 +346,7 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// What cannot work is refused before anything is sent, without saying what may
-// be secret.
+// New refuses an unusable configuration, and its errors do not contain secrets.
 func TestConfig(t *testing.T) {
 	good := openai.Config{BaseURL: "http://127.0.0.1:1/v1", Model: "m"}
 	nan := 0.0
@@ -375,11 +374,9 @@ func TestConfig(t *testing.T) {
 		noKey(t, err)
 	}
 	c, err := openai.New(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c.Close()
-	if c.State() != agents.BreakerClosed {
+	if c.State() != flow.BreakerClosed {
 		t.Errorf("a new breaker is %s", c.State())
 	}
 }

@@ -17,17 +17,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/openai"
+	"github.com/sajou-dev/sajou-go/agents/generate"
 )
 
-// No generation leaves anything running, whatever its server did.
+// No test leaves a goroutine running, whatever its server did.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const secret = "sk-S3cret/Key+with=odd"
 
-// The times of the clients here. All differ, so that a test can name a timer by
-// its length.
+// The time limits of the tests' clients. All differ, so that a duration identifies a
+// timer.
 const (
 	firstByte = 31 * time.Second
 	idle      = 17 * time.Second
@@ -35,13 +35,13 @@ const (
 	linger    = 250 * time.Millisecond // the package's own
 )
 
-// clock is a clock that stands still unless a timer is fired.
+// clock is a manual clock: its time advances when a timer is fired.
 type clock struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	now    time.Time
 	timers []*timer
-	armed  map[time.Duration]int // how often a timer of this length was begun
+	armed  map[time.Duration]int // how often a timer of this duration was started
 	waited []time.Duration       // between attempts
 }
 
@@ -68,8 +68,8 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// AfterFunc begins a timer. The waits between attempts, which are of no length
-// that is watched, end at once.
+// AfterFunc starts a timer. A duration other than the limits above is a wait between
+// attempts, which ends at once.
 func (c *clock) AfterFunc(d time.Duration, f func()) func() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +92,8 @@ func (c *clock) AfterFunc(d time.Duration, f func()) func() bool {
 	}
 }
 
-// fire waits until timers of a length were begun at least n times and one of
-// them is running, and lets it end.
+// fire waits until at least n timers of a duration were started and one of them is
+// running, and fires it.
 func (c *clock) fire(d time.Duration, n int) {
 	c.mu.Lock()
 	for {
@@ -110,7 +110,7 @@ func (c *clock) fire(d time.Duration, n int) {
 	}
 }
 
-// running returns how many timers run beside that of the whole request.
+// running returns the number of running timers, without that of the whole request.
 func (c *clock) running() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,22 +128,22 @@ func (c *clock) waits() []time.Duration {
 	return slices.Clone(c.waited)
 }
 
-// peer is a server that misbehaves and the client that bears it.
+// peer is a test server and its client.
 type peer struct {
 	*openai.Client
 	*clock
 	server *httptest.Server
-	calls  atomic.Int32 // requests that came
-	conns  atomic.Int32 // connections that were opened
+	calls  atomic.Int32 // requests received
+	conns  atomic.Int32 // connections accepted
 }
 
-// serve starts a server. The handler gets the number of the request, from 1,
-// whose body was read.
+// serve starts a server. The handler gets the number of the request, from 1, and
+// the request with its body read.
 func serve(t *testing.T, tune func(*openai.Config), handle func(p *peer, n int, w http.ResponseWriter, r *http.Request)) *peer {
 	t.Helper()
 	p := &peer{clock: newClock()}
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body) // which also lets the server see that the client goes
+		body, err := io.ReadAll(r.Body) // net/http detects a closed connection only after the body was read
 		if err != nil {
 			return
 		}
@@ -171,7 +171,7 @@ func serve(t *testing.T, tune func(*openai.Config), handle func(p *peer, n int, 
 	t.Cleanup(func() {
 		p.Close()
 		p.server.Close()
-		if n := len(p.timers); n != 0 { // of those who use it nobody is left
+		if n := len(p.timers); n != 0 { // every request has ended
 			t.Errorf("%d timers still run", n)
 		}
 	})
@@ -188,20 +188,20 @@ func send(w http.ResponseWriter, format string, args ...any) {
 	}
 }
 
-// delta is one event with a token, end the last ones of an answer.
+// delta returns an event with one token; end has the last events of an answer.
 func delta(token string) string {
 	return fmt.Sprintf("data: {\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", token)
 }
 
 const end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 
-var prompt = sajou.Prompt{Messages: []sajou.Message{{Role: "user", Content: "Hi"}}}
+var prompt = generate.Prompt{Messages: []generate.ChatMessage{{Role: "user", Content: "Hi"}}}
 
-// generate returns the tokens of a generation and how it ended.
-func generate(ctx context.Context, g sajou.Generator, p sajou.Prompt) (tokens []string, err error) {
+// tokensOf returns the tokens of a generation and how it ended.
+func tokensOf(ctx context.Context, g generate.Generator, p generate.Prompt) (tokens []string, err error) {
 	for token, failed := range g.Generate(ctx, p) {
 		if err != nil {
-			return nil, fmt.Errorf("the sequence went on behind its error %w", err)
+			return nil, fmt.Errorf("the sequence continued after its error %w", err)
 		}
 		if failed != nil {
 			err = failed
@@ -212,7 +212,7 @@ func generate(ctx context.Context, g sajou.Generator, p sajou.Prompt) (tokens []
 	return tokens, err
 }
 
-// until waits until timers of a length were begun n times.
+// until waits until n timers of a duration were started.
 func (c *clock) until(d time.Duration, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

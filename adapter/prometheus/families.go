@@ -2,14 +2,14 @@ package prometheus
 
 import prom "github.com/prometheus/client_golang/prometheus"
 
-// latencies are the bounds of buckets, in seconds. They are closer together
-// around the goals, 20 ms and 100 ms, which are bounds themselves.
+// latencies are the bounds of buckets, in seconds. They are denser around the goals,
+// 20 ms and 100 ms, which are bounds themselves: so the share of values that meet a
+// goal is exact.
 var latencies = []float64{
 	.0001, .00025, .0005, .001, .0025, .005, .01, .015, .02, .03, .05, .075, .1, .15, .25, .5, 1, 2.5,
 }
 
-// generations are the bounds of buckets for what a language model takes, in
-// seconds.
+// generations are the bounds of buckets for the durations of generations, in seconds.
 var generations = []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120}
 
 // families are all metrics; immutable after newFamilies.
@@ -24,8 +24,8 @@ type families struct {
 	breakerChanges                      *prom.CounterVec
 	breakers                            *prom.GaugeVec
 
-	ofWorlds []family // those with the label world alone, and others that are no agent's
-	ofAgents []family // those with the labels world and agent, and maybe others
+	ofWorlds []family // with the label world, and not agent
+	ofAgents []family // with the labels world and agent, and maybe others
 }
 
 // family is one metric with all its series.
@@ -49,7 +49,7 @@ func newFamilies() families {
 	f.intents = counter("intents_total", "Requests of agents that were answered, by outcome and code of the refusal.", agent("outcome", "code"))
 	f.intentDuration = histogram("intent_duration_seconds", "Time from a request to its durable outcome.", latencies, agent())
 	f.intentsWaiting = gauge("intents_waiting", "Requests that wait for their turn.", agent())
-	f.observations = counter("observations_total", "Observations by what became of them.", agent("fate"))
+	f.observations = counter("observations_total", "Observations by fate.", agent("fate"))
 	f.delay = histogram("observation_delay_seconds",
 		"Time from an effect to the observation of it, without the delay of a latency model.", latencies, agent())
 	f.observationsWaiting = gauge("observations_waiting", "Observations that wait to be taken.", agent())

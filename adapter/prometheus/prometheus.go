@@ -1,6 +1,6 @@
-// Package prometheus shows the worlds of a sajou engine to Prometheus. A
-// [Collector] is both: the [sajou.Metrics] that the engine reports to, and what a
-// program registers on a registry of its own.
+// Package prometheus exports the metrics of a sajou engine's worlds to Prometheus. The
+// engine reports to a [Collector] as its [agentslive.Metrics], and the program
+// registers the same Collector on a Prometheus registry.
 //
 //	metrics := prometheus.New(prometheus.Config{})
 //	registry.MustRegister(metrics)
@@ -8,8 +8,8 @@
 //
 // # Metrics
 //
-// All have the label world, the session's name. Those of an agent have the label
-// agent as well, its id.
+// All have the label world, the session's name. Those of an agent also have the label
+// agent, its id.
 //
 //	sajou_world_global_seq                gauge      the number of the newest durable effect
 //	sajou_agents                          gauge      registered agents
@@ -31,27 +31,27 @@
 //	sajou_breaker_changes_total           counter    agent, state: closed, open, half_open
 //	sajou_breakers                        gauge      agent, state: open, half_open
 //
-// The outcome of an intent is accepted, duplicate or rejected; its code is the
-// one of the table of codes, as STALE_CONTEXT, INTENT_CONFLICT or QUOTA_EXCEEDED,
-// and empty if it was accepted. Rates follow:
+// The outcome of an intent is accepted, duplicate or rejected. Its code is one of the
+// codes of package agents, for example STALE_CONTEXT, INTENT_CONFLICT or
+// QUOTA_EXCEEDED, and empty if the intent was accepted. A rate of refusals:
 //
 //	sum by (world) (rate(sajou_intents_total{code="STALE_CONTEXT"}[5m]))
 //	  / sum by (world) (rate(sajou_intents_total[5m]))
 //
 // Buckets have bounds at the goals, 20 ms for an observation and 100 ms for a halt,
-// so that the share of what met them is exact:
+// so that the share of values that meet a goal is exact:
 //
 //	sum(rate(sajou_observation_delay_seconds_bucket{le="0.02"}[5m]))
 //	  / sum(rate(sajou_observation_delay_seconds_count[5m]))
 //
 // # Cardinality
 //
-// The first [Config.MaxWorlds] worlds have their names for a label, and the first
-// [Config.MaxAgents] agents of these their ids. All the others share the label
-// "other", and so does what is reported of somebody who is not registered. There a
-// gauge is the sum over all who share it. Who once shares it goes on to do so
-// when room is made. When an agent leaves, its series are deleted; when a world
-// closes, all of its.
+// The first [Config.MaxWorlds] worlds have labels of their own, their names, and so
+// have the first [Config.MaxAgents] agents of these worlds, their ids. All others
+// share the label "other", and so do reports about agents that are not registered. A
+// gauge with that label is the sum over all that share it. An agent keeps the shared
+// label even when another label becomes free. When an agent leaves, its series are
+// deleted; when a world closes, its own and those of all its agents are.
 package prometheus
 
 import (
@@ -63,36 +63,35 @@ import (
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 )
 
-// Other is the label of all worlds and agents that have none of their own.
+// Other is the shared label of all worlds and agents without one of their own.
 const Other = "other"
 
-// Config tells how much a [Collector] may show. The zero value is a good
-// default.
+// Config bounds the labels of a [Collector]. The zero value is a good default.
 type Config struct {
-	// MaxWorlds is how many worlds at a time have labels of their own. Zero
-	// means 20, less than zero none.
+	// MaxWorlds bounds the worlds with labels of their own at any time. Zero means
+	// 20; a negative number means none.
 	MaxWorlds int
 
-	// MaxAgents is how many agents at a time, of all worlds together, have labels
-	// of their own. Zero means 100, less than zero none. One comes to some 100
-	// series.
+	// MaxAgents bounds the agents of all worlds with labels of their own at any time.
+	// Zero means 100; a negative number means none. One agent has some 100 series.
 	MaxAgents int
 }
 
-// Collector keeps what an engine reports until it is asked for it. One can be
-// given to several engines if their sessions have different names. Its
-// methods may be called from many goroutines.
+// Collector accumulates an engine's reports for a Prometheus registry. Several engines
+// can share one if their sessions have different names. It is safe for concurrent
+// use.
 type Collector struct {
 	cfg Config // immutable after New
 	families
 
-	mu     sync.RWMutex      // held for reading by whoever adds to a series, so that none comes back once deleted
-	worlds map[string]*world // those that are open; guarded by mu
-	own    struct {          // how many have labels of their own; guarded by mu
+	mu     sync.RWMutex      // read-locked while a series is updated, so that no deleted series reappears
+	worlds map[string]*world // the open worlds; guarded by mu
+	own    struct {          // numbers of labels of their own; guarded by mu
 		worlds, agents int
 	}
 }
@@ -100,27 +99,27 @@ type Collector struct {
 // world is an open world.
 type world struct {
 	label  string            // immutable
-	others *agent            // whoever is not registered; immutable
+	others *agent            // for ids that are not registered; immutable
 	agents map[string]*agent // registered ones; guarded by the collector's mu
 }
 
-// agent is a registered agent: its labels, and what it adds to gauges that it may
-// have to share.
+// agent is a registered agent: its labels, and its part of gauges that others may
+// share.
 type agent struct {
 	world, label          string // immutable
 	intents, observations atomic.Int64
 	breaker               string // "" while it is closed; guarded by the collector's mu
 }
 
-// stranger is whoever is not registered, in a world that is not open.
+// stranger is the agent of every report about a world that is not open.
 var stranger = &agent{world: Other, label: Other}
 
 var (
-	_ sajou.Metrics  = (*Collector)(nil)
-	_ prom.Collector = (*Collector)(nil)
+	_ agentslive.Metrics = (*Collector)(nil)
+	_ prom.Collector     = (*Collector)(nil)
 )
 
-// New returns a collector to which nothing was reported yet.
+// New returns an empty collector.
 func New(cfg Config) *Collector {
 	if cfg.MaxWorlds == 0 {
 		cfg.MaxWorlds = 20
@@ -167,7 +166,8 @@ func (c *Collector) Closed(name string) {
 	}
 }
 
-// fit reports whether a name can be a label that stands for nothing else.
+// fit reports whether a name can be a label of its own: it is valid, and distinct
+// from the shared one.
 func fit(name string) bool { return name != Other && name != "" && utf8.ValidString(name) }
 
 // Joined gives an agent its label.
@@ -206,7 +206,7 @@ func (c *Collector) Left(world, id string) {
 	}
 }
 
-// leave takes an agent out of what is shown, with mu held.
+// leave removes an agent's part of the gauges and its own series. The caller holds mu.
 func (c *Collector) leave(a *agent) {
 	c.agents.WithLabelValues(a.world).Dec()
 	c.waiting(c.intentsWaiting, a, &a.intents, 0)
@@ -218,8 +218,8 @@ func (c *Collector) leave(a *agent) {
 	}
 }
 
-// find returns an agent, with mu held for reading, and whether it is a
-// registered one, whose state may be changed.
+// find returns an agent, and whether it is registered. An agent that is not is shared:
+// its state must not be changed. The caller holds mu, at least for reading.
 func (c *Collector) find(world, id string) (a *agent, known bool) {
 	w, ok := c.worlds[world]
 	if !ok {
@@ -231,7 +231,8 @@ func (c *Collector) find(world, id string) (a *agent, known bool) {
 	return w.others, false
 }
 
-// Reached sets a world's number. Worlds without a label of their own show none.
+// Reached sets a world's global_seq. Worlds that share a label export none, since a
+// sum of numbers means nothing.
 func (c *Collector) Reached(world string, globalSeq uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -240,8 +241,8 @@ func (c *Collector) Reached(world string, globalSeq uint64) {
 	}
 }
 
-// Intent counts a request, and where its time went.
-func (c *Collector) Intent(world, id string, status agents.Status, code agents.Code, took sajou.IntentTiming) {
+// Intent counts a request, and observes its duration and that of its stages.
+func (c *Collector) Intent(world, id string, status agents.Status, code agents.Code, took agentslive.IntentTiming) {
 	if _, ok := code.Failure(); !ok && code != "" {
 		code = Other
 	}
@@ -271,12 +272,12 @@ func (c *Collector) IntentsWaiting(world, id string, n int) {
 	}
 }
 
-// waiting moves a gauge by what has changed, since others may share it.
+// waiting adds the change since the last report to a gauge, since others may share it.
 func (c *Collector) waiting(gauge *prom.GaugeVec, a *agent, last *atomic.Int64, n int) {
 	gauge.WithLabelValues(a.world, a.label).Add(float64(int64(n) - last.Swap(int64(n))))
 }
 
-// Delivered counts an observation that was handed over, and how long it took.
+// Delivered counts an observation that was delivered, and observes its delay.
 func (c *Collector) Delivered(world, id string, after time.Duration) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -285,8 +286,8 @@ func (c *Collector) Delivered(world, id string, after time.Duration) {
 	c.delay.WithLabelValues(a.world, a.label).Observe(after.Seconds())
 }
 
-// Undelivered counts observations that were not handed over.
-func (c *Collector) Undelivered(world, id string, fate sajou.DeltaFate, n int) {
+// Undelivered counts observations that were not delivered.
+func (c *Collector) Undelivered(world, id string, fate agentslive.DropReason, n int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	a, _ := c.find(world, id)
@@ -303,14 +304,14 @@ func (c *Collector) ObservationsWaiting(world, id string, n int) {
 }
 
 // Cancelled counts a cancellation.
-func (c *Collector) Cancelled(world, id string, why sajou.CancelKind) {
+func (c *Collector) Cancelled(world, id string, why agentslive.CancelKind) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	a, _ := c.find(world, id)
 	c.cancellations.WithLabelValues(a.world, a.label, why.String()).Inc()
 }
 
-// Halted measures how long a generation ran on after it was cancelled.
+// Halted observes the time from a cancellation to the end of its generation.
 func (c *Collector) Halted(world, id string, after time.Duration) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -319,7 +320,7 @@ func (c *Collector) Halted(world, id string, after time.Duration) {
 }
 
 // Generated counts a generation, its time and its tokens.
-func (c *Collector) Generated(world, id string, end sajou.GenerationEnd, took time.Duration, tokens int64) {
+func (c *Collector) Generated(world, id string, end agentslive.StreamEnd, took time.Duration, tokens int64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	a, _ := c.find(world, id)
@@ -329,7 +330,7 @@ func (c *Collector) Generated(world, id string, end sajou.GenerationEnd, took ti
 }
 
 // Breaker counts a change of an agent's circuit breaker.
-func (c *Collector) Breaker(world, id string, to agents.BreakerState) {
+func (c *Collector) Breaker(world, id string, to flow.BreakerState) {
 	state, ok := breakerStates[to]
 	if !ok {
 		return
@@ -341,19 +342,20 @@ func (c *Collector) Breaker(world, id string, to agents.BreakerState) {
 	if !known {
 		return
 	}
-	if to == agents.BreakerClosed {
+	if to == flow.BreakerClosed {
 		state = ""
 	}
 	c.changed(a, state)
 }
 
-var breakerStates = map[agents.BreakerState]string{
-	agents.BreakerClosed:   "closed",
-	agents.BreakerIsOpen:   "open",
-	agents.BreakerHalfOpen: "half_open",
+var breakerStates = map[flow.BreakerState]string{
+	flow.BreakerClosed:   "closed",
+	flow.BreakerIsOpen:   "open",
+	flow.BreakerHalfOpen: "half_open",
 }
 
-// changed moves the gauges of breakers that are not closed, with mu held.
+// changed updates the gauges of breakers that are not closed; state is "" for a closed
+// one. The caller holds mu.
 func (c *Collector) changed(a *agent, state string) {
 	if a.breaker != "" {
 		c.breakers.WithLabelValues(a.world, a.label, a.breaker).Dec()

@@ -13,63 +13,65 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/prometheus"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// dungeon reports a bit of everything where there is room for two labels: the
-// guard shares the label "other" with somebody who never registered, and the
-// troll gets the label of one who left.
-func dungeon(m sajou.Metrics) {
+// dungeon makes every kind of report to a collector with two free labels of agents:
+// the guard shares the label "other" with an agent that is not registered, and the
+// troll gets the label of an agent that left.
+func dungeon(m agentslive.Metrics) {
 	const ms = time.Millisecond
 	m.Opened("dungeon")
 	for _, id := range []string{"scout", "gone", "guard"} {
 		m.Joined("dungeon", id)
 	}
-	m.Intent("dungeon", "gone", agents.Accepted, "", sajou.IntentTiming{})
-	m.Breaker("dungeon", "gone", agents.BreakerIsOpen)
+	m.Intent("dungeon", "gone", agents.Accepted, "", agentslive.IntentTiming{})
+	m.Breaker("dungeon", "gone", flow.BreakerIsOpen)
 	m.Left("dungeon", "gone")
 	m.Joined("dungeon", "troll")
 
 	m.Reached("dungeon", 811)
 	m.Reached("dungeon", 812)
-	m.Intent("dungeon", "scout", agents.Accepted, "", sajou.IntentTiming{
+	m.Intent("dungeon", "scout", agents.Accepted, "", agentslive.IntentTiming{
 		Total: 12 * ms, Wait: ms, Decide: ms / 2, Apply: ms / 2, Sync: 10 * ms,
 	})
-	m.Intent("dungeon", "scout", agents.Duplicate, "", sajou.IntentTiming{Total: ms / 10, Wait: ms / 10})
-	m.Intent("dungeon", "scout", agents.Rejected, agents.StaleContext, sajou.IntentTiming{Total: 2 * ms, Wait: ms, Decide: ms})
-	m.Intent("dungeon", "guard", agents.Rejected, "MADE_UP", sajou.IntentTiming{Total: ms})
-	m.Intent("dungeon", "nobody", agents.Rejected, agents.UnknownAgent, sajou.IntentTiming{Total: ms})
+	m.Intent("dungeon", "scout", agents.Duplicate, "", agentslive.IntentTiming{Total: ms / 10, Wait: ms / 10})
+	m.Intent("dungeon", "scout", agents.Rejected, agents.ErrStaleContext, agentslive.IntentTiming{Total: 2 * ms, Wait: ms, Decide: ms})
+	m.Intent("dungeon", "guard", agents.Rejected, "MADE_UP", agentslive.IntentTiming{Total: ms})
+	m.Intent("dungeon", "nobody", agents.Rejected, agents.ErrUnknownAgent, agentslive.IntentTiming{Total: ms})
 	m.IntentsWaiting("dungeon", "scout", 3)
 	m.IntentsWaiting("dungeon", "scout", 1)
 	m.IntentsWaiting("dungeon", "nobody", 9)
 
 	m.Delivered("dungeon", "scout", 20*ms)
 	m.Delivered("dungeon", "scout", 21*ms)
-	m.Undelivered("dungeon", "scout", sajou.DeltaReplaced, 64)
-	m.Undelivered("dungeon", "troll", sajou.DeltaShed, 2)
+	m.Undelivered("dungeon", "scout", agentslive.DeltaReplaced, 64)
+	m.Undelivered("dungeon", "troll", agentslive.DeltaShed, 2)
 	m.ObservationsWaiting("dungeon", "scout", 2)
 	m.ObservationsWaiting("dungeon", "troll", 7)
 
-	m.Cancelled("dungeon", "scout", sajou.CancelStale)
+	m.Cancelled("dungeon", "scout", agentslive.CancelStale)
 	m.Halted("dungeon", "scout", 100*ms)
-	m.Generated("dungeon", "scout", sajou.GenerationCancelled, 3*time.Second, 41)
-	m.Generated("dungeon", "scout", sajou.GenerationDone, 4*time.Second, 59)
-	m.Breaker("dungeon", "scout", agents.BreakerIsOpen)
-	m.Breaker("dungeon", "scout", agents.BreakerHalfOpen)
-	m.Breaker("dungeon", "guard", agents.BreakerIsOpen)
-	m.Breaker("dungeon", "guard", agents.BreakerClosed)
+	m.Generated("dungeon", "scout", agentslive.StreamCancelled, 3*time.Second, 41)
+	m.Generated("dungeon", "scout", agentslive.StreamDone, 4*time.Second, 59)
+	m.Breaker("dungeon", "scout", flow.BreakerIsOpen)
+	m.Breaker("dungeon", "scout", flow.BreakerHalfOpen)
+	m.Breaker("dungeon", "guard", flow.BreakerIsOpen)
+	m.Breaker("dungeon", "guard", flow.BreakerClosed)
 }
 
-// What was reported is what a registry gathers, and linters of metrics have
-// nothing to say of it.
+// A registry gathers exactly the reports, and the metrics pass Prometheus's linter.
 func TestGathered(t *testing.T) {
 	c := prometheus.New(prometheus.Config{MaxAgents: 3})
-	m := sajou.Metrics(c)
+	m := agentslive.Metrics(c)
 	m.Opened("cellar")
 	m.Joined("cellar", "rat") // the third with a label of its own
 	dungeon(m)
@@ -79,25 +81,15 @@ func TestGathered(t *testing.T) {
 	const golden = "testdata/dungeon.txt"
 	if *update {
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(text(t, families)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(golden, []byte(text(t, families)), 0o644))
 	}
 	want, err := os.Open(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer want.Close()
-	if err := testutil.GatherAndCompare(registry, want); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, testutil.GatherAndCompare(registry, want))
 	problems, err := testutil.CollectAndLint(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -114,7 +106,7 @@ func text(t *testing.T, families []*dto.MetricFamily) string {
 	return b.String()
 }
 
-// expect compares some metrics with text that needs no help lines.
+// expect compares a metric with text in the exposition format without help lines.
 func expect(t *testing.T, c prom.Collector, name, kind, want string) {
 	t.Helper()
 	families := gather(t, c)
@@ -140,14 +132,12 @@ func gather(t *testing.T, c prom.Collector) []*dto.MetricFamily {
 	registry := prom.NewPedanticRegistry()
 	registry.MustRegister(c)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return families
 }
 
-// Beyond the limits agents and worlds share a label, under which gauges add up
-// and follow each one; room that is made is for who joins later.
+// Beyond the limits, agents and worlds share a label. Gauges with that label are sums
+// and follow each agent. A label that becomes free goes to an agent that joins later.
 func TestShared(t *testing.T) {
 	c := prometheus.New(prometheus.Config{MaxWorlds: 1, MaxAgents: 1})
 	c.Opened("w1")
@@ -167,7 +157,7 @@ sajou_observations_waiting{agent="other",world="w1"} 20
 	c.Left("w1", "c")
 	c.Left("w2", "b")
 	c.Left("w1", "a")
-	c.ObservationsWaiting("w1", "a", 5) // who has left is not heard of again
+	c.ObservationsWaiting("w1", "a", 5) // reports about an agent that left are ignored
 	c.Joined("w1", "d")
 	c.ObservationsWaiting("w1", "d", 7)
 	expect(t, c, name, "gauge", `sajou_observations_waiting{agent="d",world="w1"} 7
@@ -186,8 +176,8 @@ sajou_agents{world="w3"} 0
 `)
 }
 
-// Names that are no labels, or would look like the shared one, share it; saying
-// something twice or out of order changes nothing.
+// Names that are invalid as labels, or equal to the shared one, share it. Repeated
+// reports and reports out of order change nothing.
 func TestOddNames(t *testing.T) {
 	c := prometheus.New(prometheus.Config{})
 	c.Closed("w")
@@ -197,13 +187,13 @@ func TestOddNames(t *testing.T) {
 		c.Opened(name)
 		for _, id := range []string{"a", "a", "", "\xff", "other"} {
 			c.Joined(name, id)
-			c.Cancelled(name, id, sajou.CancelUser)
+			c.Cancelled(name, id, agentslive.CancelUser)
 		}
 		c.Left(name, "other")
 		c.Left(name, "other")
 	}
-	c.Generated("w", "a", sajou.GenerationFailed, -time.Second, -1)
-	c.Undelivered("w", "a", sajou.DeltaShed, -1)
+	c.Generated("w", "a", agentslive.StreamFailed, -time.Second, -1)
+	c.Undelivered("w", "a", agentslive.DeltaShed, -1)
 	c.Breaker("w", "a", "ajar")
 	expect(t, c, "sajou_cancellations_total", "counter", `sajou_cancellations_total{agent="a",reason="user",world="w"} 4
 sajou_cancellations_total{agent="other",reason="user",world="other"} 10
@@ -215,16 +205,16 @@ sajou_agents{world="w"} 3
 	expect(t, c, "sajou_breaker_changes_total", "counter", "")
 }
 
-// However many strangers ask, and whatever still ends after its agent has left,
-// the number of series stays the same.
+// Reports about agents that are not registered, or have left, do not increase the
+// number of series.
 func TestStrangersAddNothing(t *testing.T) {
 	c := prometheus.New(prometheus.Config{})
 	c.Opened("w")
 	strangers := func(from, to int) int {
 		for n := from; n < to; n++ {
 			id := fmt.Sprint("stranger ", n)
-			c.Intent("w", id, agents.Rejected, agents.UnknownAgent, sajou.IntentTiming{Total: 1})
-			c.Intent(id, id, agents.Rejected, agents.Code(id), sajou.IntentTiming{Total: 1})
+			c.Intent("w", id, agents.Rejected, agents.ErrUnknownAgent, agentslive.IntentTiming{Total: 1})
+			c.Intent(id, id, agents.Rejected, agents.Code(id), agentslive.IntentTiming{Total: 1})
 			c.Reached(id, 1)
 			c.Halted(id, id, 1)
 			c.Delivered("w", id, 1)
@@ -236,7 +226,7 @@ func TestStrangersAddNothing(t *testing.T) {
 	}
 }
 
-// Reports from many goroutines while agents come and go leave nothing behind.
+// Concurrent reports while agents join and leave leave no series behind.
 func TestConcurrent(t *testing.T) {
 	c := prometheus.New(prometheus.Config{MaxAgents: 4})
 	c.Opened("w")
@@ -247,8 +237,8 @@ func TestConcurrent(t *testing.T) {
 				id := fmt.Sprint("agent ", (g+n)%6)
 				c.Joined("w", id)
 				c.ObservationsWaiting("w", id, n)
-				c.Intent("w", id, agents.Accepted, "", sajou.IntentTiming{Total: time.Millisecond})
-				c.Breaker("w", id, agents.BreakerIsOpen)
+				c.Intent("w", id, agents.Accepted, "", agentslive.IntentTiming{Total: time.Millisecond})
+				c.Breaker("w", id, flow.BreakerIsOpen)
 				c.Delivered("w", id, time.Millisecond)
 				c.Left("w", id)
 			}
@@ -276,21 +266,21 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// Reports about who is known cost no memory once the series exist.
+// Reports about registered agents do not allocate once the series exist.
 func TestReportsAllocateNothing(t *testing.T) {
 	c := prometheus.New(prometheus.Config{})
 	c.Opened("w")
 	c.Joined("w", "a")
 	n := testing.AllocsPerRun(100, func() {
 		c.Reached("w", 1)
-		c.Intent("w", "a", agents.Rejected, agents.StaleContext, sajou.IntentTiming{Total: 4, Wait: 1, Decide: 1, Apply: 1, Sync: 1})
+		c.Intent("w", "a", agents.Rejected, agents.ErrStaleContext, agentslive.IntentTiming{Total: 4, Wait: 1, Decide: 1, Apply: 1, Sync: 1})
 		c.IntentsWaiting("w", "a", 1)
 		c.Delivered("w", "a", 1)
-		c.Undelivered("w", "a", sajou.DeltaShed, 1)
+		c.Undelivered("w", "a", agentslive.DeltaShed, 1)
 		c.ObservationsWaiting("w", "a", 1)
-		c.Cancelled("w", "a", sajou.CancelStale)
+		c.Cancelled("w", "a", agentslive.CancelStale)
 		c.Halted("w", "a", 1)
-		c.Generated("w", "a", sajou.GenerationDone, 1, 1)
+		c.Generated("w", "a", agentslive.StreamDone, 1, 1)
 	})
 	if n != 0 {
 		t.Errorf("%v allocations, want 0", n)

@@ -54,8 +54,7 @@ func talk(ctx context.Context) error {
 			return err
 		}
 	}
-	last, err := room.Emit(ctx, "street", message.Message{Text: "a bell rings"})
-	if err != nil {
+	if _, err := room.Emit(ctx, "street", message.Message{Text: "a bell rings"}); err != nil {
 		return err
 	}
 	for _, id := range []string{"bob", "cid"} {
@@ -64,7 +63,7 @@ func talk(ctx context.Context) error {
 				return err
 			}
 			fmt.Printf("%s hears %s (%s): %s\n", id, m.From, m.Channel, m.Text)
-			if m.GlobalSeq == last.GlobalSeq {
+			if m.Text == "a bell rings" {
 				break
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -14,14 +14,14 @@ func FuzzPayload(f *testing.F) {
 	f.Add([]byte(`{"text":"hello","channel":"private","target_id":"bob"}`), "", "")
 	f.Add([]byte(`{"message":"hello","channel":null}`), "team", "")
 	f.Add([]byte(`{"channel":["private"],"target_id":7}`), "", "ann")
-	r := &Room{kinds: []string{agents.KindSpeak}}
+	r := &Room{kinds: []string{world.KindSpeak}}
 	f.Fuzz(func(t *testing.T, json []byte, channel, to string) {
 		v, err := signal.ParseValue(json)
 		if err != nil {
 			return
 		}
 		read(v)
-		m := Message{Kind: agents.KindSpeak, Payload: v, Channel: channel, To: to}
+		m := Message{Kind: world.KindSpeak, Payload: v, Channel: channel, To: to}
 		payload, err := r.payload(&m)
 		if err != nil {
 			if !errors.Is(err, ErrInvalid) {
@@ -34,11 +34,11 @@ func FuzzPayload(f *testing.F) {
 		}
 		got := read(payload)
 		switch got.Channel {
-		case agents.ChannelPrivate:
+		case world.ChannelPrivate:
 			if got.To == "" {
 				t.Errorf("%v is private and for nobody", payload)
 			}
-		case agents.ChannelPublic, agents.ChannelTeam:
+		case world.ChannelPublic, world.ChannelTeam:
 		default:
 			t.Errorf("%v has channel %q", payload, got.Channel)
 		}

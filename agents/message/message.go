@@ -1,5 +1,5 @@
-// Package message lets agents talk over a session's world: who joins says things
-// and hears what his observation policy lets him hear, and nothing else.
+// Package message lets agents talk in a session's world: a member of a room emits
+// messages, and receives those that its observation policy allows, and no others.
 //
 //	room := message.New(ses)
 //	err := room.Join(ctx, message.Member{AgentID: "ann", Team: "red"})
@@ -10,37 +10,38 @@
 //
 // # The nouns
 //
-// A [Room] is a session's world as a place to talk. A [Message] is an effect by
-// which somebody says something: of one of the world's three kinds, Speak,
-// SpeakResponse and MessageEmitted, or of a kind that the program names. Kinds are
-// never mixed up. What a registered agent emits is an intent: its rights, quotas and
-// cooldowns hold, and its ReqID makes it happen once. Who is no agent (a user, a
-// game, a webhook) emits drafts, which nobody is asked for leave.
+// A [Room] is a session's world as a place to talk. A [Message] is an effect that says
+// something: of one of the world's three kinds, Speak, SpeakResponse and
+// MessageEmitted, or of a kind that the program names. Kinds are kept apart. A message
+// of a registered agent is an intent: permissions, quotas and cooldowns apply, and its
+// ReqID makes it happen once. Any other source (a user, a game, a webhook) emits
+// drafts, which need no permission.
 //
-// A message has a channel. What is public is heard by policy. What is said in
-// private is heard by its target and its source alone, and what is said to a team by
-// the team, whatever the policies, of every kind. In the agents' views it is the
-// same; see [agents.Core.Hears].
+// A message has a channel. Policies decide who receives a public message. Only its
+// target and its source receive a private message, and only the team a team message,
+// whatever the policies and the kind. The agents' views follow the same rules; see
+// [agents.Core.Receives].
 //
 // # How messages are read
 //
-// An agent's deltas cannot tell messages from one another: they say what the view is
-// then, and for a reader that was too slow one view takes the place of many. So a
-// subscription reads the log instead. It folds the world on from where it begins, for
-// itself, and asks of each message whether the agent hears it, in the world of that
-// moment; what it says then is the same live, later, and on a replay. The log is
-// the buffer: a slow reader loses nothing, holds no memory, and delays nobody. Each
-// message comes once, in the order of global_seq, when it is durable and when the
-// latency of the agent's policy says that it arrives.
+// An agent's deltas cannot tell messages apart: a delta describes the new view, and for
+// a slow reader one view replaces many deltas. So a subscription reads the log instead.
+// It folds the world from its first entry on, for itself, and evaluates for each
+// message whether the agent receives it in the world of that moment; the result is the
+// same live, later, and on a replay. The log is the buffer: a slow reader loses
+// nothing, holds no memory, and delays no one else. Each message is yielded once, in
+// the order of global_seq, when it is durable and when the latency of the agent's
+// policy has passed.
 //
 // The price is that each subscription folds the world's effects itself, for its one
-// agent. It does not grow with how many there are, but with all that happens.
+// agent. The cost does not depend on the number of agents, but on that of effects.
 //
 // # Limits
 //
-// What somebody says as a draft is under any name he likes; who may do that is the
-// program's matter. A message that was heard stays heard: a policy that is narrowed
-// later takes nothing back.
+// A draft may name any source; the program must decide who may emit drafts. A message
+// that was received stays received: a narrower policy later revokes nothing.
+//
+// docs/glossary.md has the nouns of all packages.
 package message
 
 import (
@@ -51,11 +52,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tinylib/msgp/msgp"
-
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
-	"github.com/sajou-dev/sajou-go/eventlog"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -66,7 +67,7 @@ var ErrInvalid = errors.New("message: malformed")
 // goroutines, and there may be many of one session.
 type Room struct {
 	ses   *sajou.Session
-	world *sajou.Agents
+	world *agentslive.Agents
 	kinds []string
 }
 
@@ -75,14 +76,14 @@ type Room struct {
 // its intent_kinds if agents are to emit them, and also SpeakResponse and
 // MessageEmitted.
 func New(ses *sajou.Session, kinds ...string) *Room {
-	all := []string{agents.KindSpeak, agents.KindSpeakResponse, agents.KindMessageEmitted}
+	all := []string{world.KindSpeak, world.KindSpeakResponse, world.KindMessageEmitted}
 	return &Room{ses, ses.Agents(), append(all, kinds...)}
 }
 
-// Member is who joins.
+// Member is an agent that joins a room.
 type Member struct {
 	AgentID string
-	// Team is whose team messages it hears, "" for none.
+	// Team is the team whose messages it receives, "" for none.
 	Team string
 	// Policy, Permissions and Class are as in [agents.Registration].
 	Policy      signal.Value
@@ -90,28 +91,28 @@ type Member struct {
 	Class       string
 }
 
-// Join registers an agent, and makes its entity if there is none: an entity is what
-// others see of it. One that has joined already gets the new team and policy.
+// Join registers an agent, and creates its entity if there is none: the entity is
+// what other agents see of it. A member gets the new team and policy.
 func (r *Room) Join(ctx context.Context, m Member) error {
 	state, err := r.ses.State(ctx)
 	if err != nil {
 		return err
 	}
-	fields := object{}
-	entity, known := sajou.WorldOf(state).World().Entity(m.AgentID)
-	if team, ok := entity.Get("team"); m.Team != "" && (!ok || !slices.Equal(team, text(m.Team))) {
-		fields = append(fields, member{"team", text(m.Team)})
+	fields := signal.NewObject(2)
+	entity, known := session.WorldOf(state).World().Entity(m.AgentID)
+	if team, ok := entity.Get("team"); m.Team != "" && (!ok || !slices.Equal(team, signal.Text(m.Team))) {
+		fields.Text("team", m.Team)
 	}
-	draft := agents.Draft{Kind: agents.KindEntityUpdated, SourceID: m.AgentID}
-	named := object{{"entity_id", text(m.AgentID)}}
+	draft := agents.EffectDraft{Kind: world.KindEntityUpdated, SourceID: m.AgentID}
+	named := signal.NewObject(2).Text("entity_id", m.AgentID)
 	if known {
-		draft.Payload = append(named, member{"fields", fields.value()}).value()
+		draft.Payload = named.Add("fields", fields.Value()).Value()
 	} else {
-		draft.Kind = agents.KindEntityCreated
-		fields = append(object{{"type", text("agent")}}, fields...)
-		draft.Payload = append(named, member{"entity_data", fields.value()}).value()
+		draft.Kind = world.KindEntityCreated
+		*fields = append(signal.Object{{Name: "type", Value: signal.Text("agent")}}, *fields...)
+		draft.Payload = named.Add("entity_data", fields.Value()).Value()
 	}
-	if len(fields) > 0 {
+	if len(*fields) > 0 {
 		if _, err := r.world.Broadcast(ctx, draft); err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func (r *Room) Join(ctx context.Context, m Member) error {
 	return nil
 }
 
-// Leave takes an agent out. Its entity stays, and what it said.
+// Leave removes an agent from the world. Its entity and its messages stay.
 func (r *Room) Leave(ctx context.Context, agentID string) error {
 	reader, err := r.world.Agent(ctx, agentID)
 	if err != nil {
@@ -135,7 +136,7 @@ func (r *Room) Leave(ctx context.Context, agentID string) error {
 	return reader.Leave(ctx)
 }
 
-// Message is something that is said.
+// Message is one message in a room.
 type Message struct {
 	// Kind is [agents.KindSpeak], [agents.KindSpeakResponse],
 	// [agents.KindMessageEmitted] or one of the program's. "" means Speak of an agent,
@@ -144,44 +145,45 @@ type Message struct {
 	// Channel is [agents.ChannelPublic], [agents.ChannelTeam] or
 	// [agents.ChannelPrivate]. "" means private if To is set, or else public.
 	Channel string
-	// To is the entity that a private message is for.
+	// To is the target of a private message.
 	To   string
 	Text string
-	// Payload is what else is said, an object or absent. Text, Channel and To go into
-	// it. Of a message that was received it is all there is.
+	// Payload has further members, an object or absent. Text, Channel and To are set in
+	// it. A received message has its complete payload here.
 	Payload signal.Value
 
-	// ReqID names the message among those of its agent: emitted twice, it is said
-	// once. An agent's message must have one, and any other can have none.
+	// ReqID names the message among those of its agent: emitted twice, it is recorded
+	// once. An agent's message must have one, any other must not.
 	ReqID string
 	// ContextSeq is the GlobalSeq of the last message, or the view_seq of the last
 	// observation, that was considered: it is refused as stale if the agent has been
 	// told more. Zero means whatever has been told by now.
 	ContextSeq uint64
-	// Priority orders what is said in one quantum, the greater first. Zero means the
+	// Priority orders the messages of one quantum, the greater first. Zero means the
 	// agent's default.
 	Priority int
 
-	// Of a message that was received: who said it, its place in the world and its
-	// name, and when it was said and when the agent is told. ContextSeq and Priority are 0.
+	// The other fields are set in received messages, whose ContextSeq and Priority
+	// are 0.
 
-	From      string
+	From string
+	// GlobalSeq is the agent's own number of the effect: the ViewSeq of the
+	// observation by which it is sent the effect. See [agentslive.Observation].
 	GlobalSeq uint64
-	UUID      string
+	UUID      string        // of an agent's message
 	SimTime   float64       // in seconds
 	At        time.Duration // session time
-	Seq       eventlog.Seq  // of the entry
 }
 
-// Emit says something. It returns once that is durable. If it is refused the error
-// is an [*agents.Rejection]; [agents.StaleContext] comes only if ContextSeq is set, or
-// if others say so much that the present is over too soon.
+// Emit sends a message. It returns once the message is durable. A refusal is an
+// [*agents.Rejection]; [agents.ErrStaleContext] occurs only if ContextSeq is set,
+// or if other messages arrive so fast that every attempt is stale.
 func (r *Room) Emit(ctx context.Context, from string, m Message) (agents.Outcome, error) {
 	seq, registered := r.world.LatestViewSeq(from)
 	if m.Kind == "" {
-		m.Kind = agents.KindMessageEmitted
+		m.Kind = world.KindMessageEmitted
 		if registered {
-			m.Kind = agents.KindSpeak
+			m.Kind = world.KindSpeak
 		}
 	}
 	payload, err := r.payload(&m)
@@ -190,9 +192,9 @@ func (r *Room) Emit(ctx context.Context, from string, m Message) (agents.Outcome
 	}
 	if !registered {
 		if m.ReqID != "" {
-			return agents.Outcome{}, fmt.Errorf("%w: %q of %q, who is no agent: only agents' requests are remembered", ErrInvalid, m.ReqID, from)
+			return agents.Outcome{}, fmt.Errorf("%w: %q of %q, which is not an agent: only an agent's message has a ReqID", ErrInvalid, m.ReqID, from)
 		}
-		return r.world.Broadcast(ctx, agents.Draft{Kind: m.Kind, SourceID: from, Payload: payload})
+		return r.world.Broadcast(ctx, agents.EffectDraft{Kind: m.Kind, SourceID: from, Payload: payload})
 	}
 	in := agents.Intent{
 		Kind: m.Kind, Payload: payload, AgentID: from, ReqID: m.ReqID,
@@ -203,52 +205,49 @@ func (r *Room) Emit(ctx context.Context, from string, m Message) (agents.Outcome
 			in.ContextSeq = seq
 		}
 		o, err := r.world.Submit(ctx, in)
-		if m.ContextSeq != 0 || attempt >= maxAttempts || !errors.Is(err, agents.StaleContext) {
+		if m.ContextSeq != 0 || attempt >= maxAttempts || !errors.Is(err, agents.ErrStaleContext) {
 			return o, err
 		}
-		// Something was told to the agent between the look and the decision.
+		// A delta was delivered to the agent between LatestViewSeq and the decision.
 		seq, _ = r.world.LatestViewSeq(from)
 	}
 }
 
-// maxAttempts bounds how often a message that goes by the present is tried.
+// maxAttempts bounds the attempts to emit a message with the newest context.
 const maxAttempts = 16
 
-// payload makes what is recorded of a message, and says what its channel is.
+// payload returns the payload that is recorded, and sets the message's channel.
 func (r *Room) payload(m *Message) (signal.Value, error) {
 	switch {
 	case !slices.Contains(r.kinds, m.Kind):
-		return nil, fmt.Errorf("%w: %q is no kind of message", ErrInvalid, m.Kind)
+		return nil, fmt.Errorf("%w: %q is not a kind of message of the room", ErrInvalid, m.Kind)
 	case m.Payload != nil && m.Payload.Kind() != signal.KindObject:
 		return nil, fmt.Errorf("%w: payload is %v, want an object", ErrInvalid, m.Payload.Kind())
 	}
 	if m.Payload != nil {
 		if _, rest, err := signal.CheckValue(m.Payload); err != nil || len(rest) > 0 {
-			return nil, fmt.Errorf("%w: payload is no value", ErrInvalid)
+			return nil, fmt.Errorf("%w: payload is not a valid value", ErrInvalid)
 		}
 	}
-	o := object{}
-	for name, v := range m.Payload.Members() {
-		o = append(o, member{name, v})
-	}
+	o := signal.ObjectOf(m.Payload)
 	if m.Channel == "" && m.To != "" {
-		m.Channel = agents.ChannelPrivate
+		m.Channel = world.ChannelPrivate
 	}
 	for _, given := range []struct{ name, value string }{{"text", m.Text}, {"channel", m.Channel}, {"target_id", m.To}} {
 		if !utf8.ValidString(given.value) {
-			return nil, fmt.Errorf("%w: %s is no UTF-8", ErrInvalid, given.name)
+			return nil, fmt.Errorf("%w: %s is not valid UTF-8", ErrInvalid, given.name)
 		}
 		if given.value != "" {
-			o.set(given.name, text(given.value))
+			o.Set(given.name, signal.Text(given.value))
 		}
 	}
-	payload := o.value()
+	payload := o.Value()
 	said := read(payload)
 	switch said.Channel {
-	case agents.ChannelPublic, agents.ChannelTeam:
-	case agents.ChannelPrivate:
+	case world.ChannelPublic, world.ChannelTeam:
+	case world.ChannelPrivate:
 		if said.To == "" {
-			return nil, fmt.Errorf("%w: a private message to nobody", ErrInvalid)
+			return nil, fmt.Errorf("%w: a private message without a target", ErrInvalid)
 		}
 	default:
 		return nil, fmt.Errorf("%w: channel %q, want public, team or private", ErrInvalid, said.Channel)
@@ -256,14 +255,14 @@ func (r *Room) payload(m *Message) (signal.Value, error) {
 	return payload, nil
 }
 
-// read returns what a payload says: channel, target and text.
+// read returns the channel, target and text of a payload.
 func read(payload signal.Value) Message {
-	m := Message{Payload: payload, Channel: agents.ChannelPublic}
+	m := Message{Payload: payload, Channel: world.ChannelPublic}
 	if v, ok := payload.Get("channel"); ok && v.Kind() != signal.KindNull {
 		if m.Channel, ok = v.Text(); !ok {
 			m.Channel = v.String()
 		} else if m.Channel == "" {
-			m.Channel = agents.ChannelPublic
+			m.Channel = world.ChannelPublic
 		}
 	}
 	if v, ok := payload.Get("target_id"); ok {
@@ -277,31 +276,3 @@ func read(payload signal.Value) Message {
 	}
 	return m
 }
-
-// object is an object under construction.
-type object []member
-
-type member struct {
-	name  string
-	value signal.Value
-}
-
-func (o *object) set(name string, v signal.Value) {
-	for i := range *o {
-		if (*o)[i].name == name {
-			(*o)[i].value = v
-			return
-		}
-	}
-	*o = append(*o, member{name, v})
-}
-
-func (o object) value() signal.Value {
-	dst := msgp.AppendMapHeader(nil, uint32(len(o)))
-	for _, m := range o {
-		dst = append(msgp.AppendString(dst, m.name), m.value...)
-	}
-	return dst
-}
-
-func text(s string) signal.Value { return msgp.AppendString(nil, s) }

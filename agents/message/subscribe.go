@@ -2,32 +2,35 @@ package message
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Filter is what of all that an agent hears it wants to be told. The zero Filter
-// is everything.
+// Filter selects messages among those that an agent receives. The zero Filter
+// selects all.
 type Filter struct {
-	// Channels are those that are wanted; empty means all.
+	// Channels selects messages by channel; empty means all.
 	Channels []string
-	// Kinds are those that are wanted; empty means all of the room.
+	// Kinds selects messages by kind; empty means all of the room.
 	Kinds []string
-	// Others leaves out what the agent said itself.
+	// Others omits the agent's own messages.
 	Others bool
 }
 
-// Subscribe iterates over the messages that an agent hears, from now on: after the
-// call, not only once it is iterated over. It ends with ctx, which is no error, or
-// with an error: [agents.UnknownAgent] if nobody of this id is registered,
-// [eventlog.ErrClosed]. While the agent is out of the world there is nothing for it; when
-// it is registered again the messages go on.
+// Subscribe iterates over the messages that an agent receives after the call, also
+// those before the iteration begins. It ends without an error when ctx does, or
+// with an error: [agents.ErrUnknownAgent] if no agent of this id is registered,
+// [eventlog.ErrClosed]. While the agent is not registered it gets no messages; when
+// it is registered again they continue.
 func (r *Room) Subscribe(ctx context.Context, agentID string, f Filter) iter.Seq2[Message, error] {
 	state, err := r.ses.State(ctx)
 	return r.messages(ctx, agentID, f, func(context.Context) (*projection.Fold, error) {
@@ -38,12 +41,23 @@ func (r *Room) Subscribe(ctx context.Context, agentID string, f Filter) iter.Seq
 	}, 0)
 }
 
-// Resume is [Room.Subscribe] from behind an effect: with all messages whose
-// GlobalSeq is greater, those that were said already first. After 0 it begins with the
-// first message ever.
+// Resume is [Room.Subscribe] from after a message on: it yields all messages with a
+// greater GlobalSeq, earlier ones first. After 0 it begins with the first message.
 func (r *Room) Resume(ctx context.Context, agentID string, after uint64, f Filter) iter.Seq2[Message, error] {
 	return r.messages(ctx, agentID, f, func(ctx context.Context) (*projection.Fold, error) {
-		seq, err := r.behind(ctx, after)
+		global := uint64(0)
+		if after > 0 {
+			state, err := r.ses.State(ctx)
+			if err != nil {
+				return nil, err
+			}
+			// A message older than the numbers that the world keeps is searched from
+			// the beginning on.
+			if core := session.WorldOf(state); core.Number(agentID, core.ViewSeqOf(agentID, after)) == after {
+				global = core.ViewSeqOf(agentID, after)
+			}
+		}
+		seq, err := r.behind(ctx, global)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +65,7 @@ func (r *Room) Resume(ctx context.Context, agentID string, after uint64, f Filte
 	}, after)
 }
 
-// messages folds the world on from where begin says.
+// messages folds the world from the state of begin on, and yields the messages.
 func (r *Room) messages(
 	ctx context.Context, agentID string, f Filter, begin func(context.Context) (*projection.Fold, error), after uint64,
 ) iter.Seq2[Message, error] {
@@ -63,7 +77,7 @@ func (r *Room) messages(
 		}
 		if _, ok := r.world.LatestViewSeq(agentID); !ok {
 			fail(&agents.Rejection{
-				Code: agents.UnknownAgent, Recovery: agents.Abort, AgentID: agentID, Reason: "nobody of this id is registered",
+				Code: agents.ErrUnknownAgent, Recovery: agents.Abort, AgentID: agentID, Reason: fmt.Sprintf("agent %q is not registered", agentID),
 			})
 			return
 		}
@@ -72,7 +86,7 @@ func (r *Room) messages(
 			fail(err)
 			return
 		}
-		l := newListener(sajou.WorldOf(state), agentID) // ours: the rest of the fold stays where it is
+		l := newListener(session.WorldOf(state), agentID) // ours: the rest of the fold stays where it is
 		for entry, err := range r.ses.Subscribe(ctx, state.Head().Seq+1) {
 			if err != nil {
 				fail(err)
@@ -93,15 +107,15 @@ func (r *Room) messages(
 	}
 }
 
-// wants reports whether a message that the agent hears is to be told.
+// wants reports whether the filter selects a message.
 func (f *Filter) wants(m *Message, agentID string) bool {
 	return (len(f.Channels) == 0 || slices.Contains(f.Channels, m.Channel)) &&
 		(len(f.Kinds) == 0 || slices.Contains(f.Kinds, m.Kind)) && (!f.Others || m.From != agentID)
 }
 
-// listener folds the world for one agent. What the others are shown makes no
-// difference to what it hears, so they are not in its core: folding for one costs
-// what happens and what it sees of that, and not how many there are.
+// listener folds the world for one agent. The core does not have the other agents,
+// since their views do not affect what the agent receives: the cost depends on the
+// effects and on what the agent sees, not on the number of agents.
 type listener struct {
 	core  *agents.Core
 	agent string
@@ -110,19 +124,19 @@ type listener struct {
 func newListener(core *agents.Core, agent string) *listener {
 	for _, id := range slices.Collect(core.Agents()) {
 		if id != agent {
-			core.Apply(core.Now(), agents.Record{
-				Word: agents.WordLeft, Value: object{{"agent_id", text(id)}}.value(),
+			core.Apply(core.Now(), signal.Record{
+				Word: agents.WordLeft, Value: signal.NewObject(1).Text("agent_id", id).Value(),
 			})
 		}
 	}
 	return &listener{core, agent}
 }
 
-// hear folds an entry and returns the message that it is for the agent.
+// hear folds an entry and returns the message that the agent receives by it.
 func (l *listener) hear(entry *eventlog.Entry, kinds []string) (Message, bool) {
-	record, err := sajou.WorldRecordOf(entry)
+	record, err := session.WorldRecordOf(entry)
 	if err != nil {
-		return Message{}, false // of another kind; the next record says what time it is
+		return Message{}, false // not a world record; the next one brings the time
 	}
 	switch record.Word {
 	case agents.WordConfig, agents.WordWorld:
@@ -140,8 +154,8 @@ func (l *listener) hear(entry *eventlog.Entry, kinds []string) (Message, bool) {
 	return Message{}, false
 }
 
-func (l *listener) effect(entry *eventlog.Entry, record agents.Record, kinds []string) (Message, bool) {
-	effect, err := agents.ParseEffect(record.Value)
+func (l *listener) effect(entry *eventlog.Entry, record signal.Record, kinds []string) (Message, bool) {
+	effect, err := world.ParseEffect(record.Value)
 	if err != nil {
 		return Message{}, false
 	}
@@ -151,23 +165,25 @@ func (l *listener) effect(entry *eventlog.Entry, record agents.Record, kinds []s
 	if out.Effect == nil || !slices.Contains(kinds, effect.Kind) {
 		return Message{}, false
 	}
-	// Whom an effect concerns it is delivered to; when, that says.
+	// An effect that concerns the agent has a delivery, which gives its time.
 	i := slices.IndexFunc(out.Deliveries, func(d agents.Delivery) bool { return d.Agent == l.agent })
-	if i < 0 || !l.core.Hears(l.agent, *out.Effect) {
+	if i < 0 || !l.core.Receives(l.agent, *out.Effect) {
 		return Message{}, false
 	}
 	m := read(effect.Payload)
 	m.Kind, m.From, m.ReqID = effect.Kind, effect.SourceID, effect.ReqID
-	m.GlobalSeq, m.UUID, m.SimTime = effect.GlobalSeq, effect.UUID, effect.SimTime
-	m.At, m.Seq = out.Deliveries[i].At, entry.Seq
+	m.GlobalSeq, m.SimTime, m.At = out.Deliveries[i].Number-1, effect.SimTime, out.Deliveries[i].At
+	if effect.ReqID != "" {
+		m.UUID = effect.UUID // that of a draft is made of the world's number
+	}
 	return m, true
 }
 
-// behind returns the last entry before the first effect whose global_seq is
-// greater: where a fold stands that is to go on with that effect. Effects are numbered
-// in the order of entries, so it is found by halves.
+// behind returns the last entry before the first effect whose global_seq is greater
+// than after: the state from which a fold continues with that effect. Effects are
+// numbered in the order of entries, so it is found by binary search.
 func (r *Room) behind(ctx context.Context, after uint64) (eventlog.Seq, error) {
-	low, high := eventlog.Seq(1), r.ses.Head().Seq+1 // what is looked for is in low…high
+	low, high := eventlog.Seq(1), r.ses.Head().Seq+1 // the result is in low…high
 	for low < high {
 		middle := low + (high-low)/2
 		seq, global, err := r.effect(ctx, middle, high)
@@ -184,7 +200,7 @@ func (r *Room) behind(ctx context.Context, after uint64) (eventlog.Seq, error) {
 }
 
 // effect returns the first effect from an entry on, with its global_seq, or end if
-// there is none before that.
+// there is none before it.
 func (r *Room) effect(ctx context.Context, from, end eventlog.Seq) (eventlog.Seq, uint64, error) {
 	for entry, err := range r.ses.Entries(ctx, from) {
 		if err != nil {
@@ -193,7 +209,7 @@ func (r *Room) effect(ctx context.Context, from, end eventlog.Seq) (eventlog.Seq
 		if entry.Seq >= end {
 			break
 		}
-		record, err := sajou.WorldRecordOf(&entry)
+		record, err := session.WorldRecordOf(&entry)
 		if err != nil || record.Word != agents.WordEffect {
 			continue
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/sajou-dev/sajou-go"
 )
 
-// AEC is an environment whose agents act one after the other (the agent
-// environment cycle): each sees what those before it have done. They take turns in
-// the order of [Spec.PossibleAgents]. One that is done has one more turn, before anybody
-// else, in which it takes its last observation and reward and does nothing.
+// AEC is an environment whose agents act one after the other (the agent environment
+// cycle): each sees the effects of those before it. They act in the order of
+// [Spec.PossibleAgents]. An agent that is done has one more turn, before the
+// others, in which it gets its last observation and reward and cannot act.
 //
 //	for agent := range env.Agents() {
 //		turn := env.Last()
@@ -25,26 +25,26 @@ import (
 //		err = env.Step(ctx, &action)
 //	}
 //
-// It is not safe for use by many goroutines at a time.
+// It is not safe for concurrent use.
 type AEC[A any] struct {
 	env      *Env[A]
-	turns    map[string]*Turn // of those who have a turn yet
-	selected string           // whose turn it is; "" for nobody's
-	next     string           // whose turn it is after those that are done
+	turns    map[string]*Turn // of the agents that still have a turn
+	selected string           // the agent to act; "" if none
+	next     string           // the agent to act after those that are done
 }
 
-// Turn is what an agent is told when it is to act.
+// Turn is the input of an agent that is to act.
 type Turn struct {
 	Agent       string
-	Observation Observation
-	// Reward is what it has earned since it last acted.
+	Observation AgentObservation
+	// Reward is the sum of its rewards since it last acted.
 	Reward                float64
 	Terminated, Truncated bool
-	// Info is of its own last action; only the mask is new.
-	Info Info
+	// StepInfo is of its own last action; only the mask is new.
+	Info StepInfo
 }
 
-// Done reports whether the agent can act no more: it takes its last turn.
+// Done reports whether this is the agent's last turn, in which it cannot act.
 func (t Turn) Done() bool { return t.Terminated || t.Truncated }
 
 // NewAEC is [New] for agents that act one after the other.
@@ -58,25 +58,25 @@ func NewAEC[A any](ses *sajou.Session, spec Spec[A]) (*AEC[A], error) {
 	return a, nil
 }
 
-// PossibleAgents returns all who may take part, in order.
+// PossibleAgents returns all agents that may take part, in order.
 func (a *AEC[A]) PossibleAgents() []string { return a.env.PossibleAgents() }
 
 // Episode returns the number of the episode, from 1; 0 before there is one.
 func (a *AEC[A]) Episode() uint64 { return a.env.Episode() }
 
-// Seed returns what the episode was begun with.
+// Seed returns the seed of the episode.
 func (a *AEC[A]) Seed() uint64 { return a.env.Seed() }
 
-// Steps returns how many turns were taken, apart from those of agents that were done.
+// Steps returns the number of turns, without those of agents that were done.
 func (a *AEC[A]) Steps() uint64 { return a.env.Steps() }
 
-// Close ends the environment's readers. The world stays as it is.
+// Close closes the environment's readers. It does not change the world.
 func (a *AEC[A]) Close() {
 	a.env.Close()
 	a.turns, a.selected, a.next = nil, "", ""
 }
 
-// Reset begins a new episode, see [Env.Reset]. The first of the agents is to act.
+// Reset begins a new episode, see [Env.Reset]. The first agent is to act.
 func (a *AEC[A]) Reset(ctx context.Context, seed uint64) error {
 	a.begin()
 	observations, infos, err := a.env.Reset(ctx, seed)
@@ -84,13 +84,13 @@ func (a *AEC[A]) Reset(ctx context.Context, seed uint64) error {
 		a.Close()
 		return err
 	}
-	a.tell(Result{Observations: observations, Infos: infos}, "")
+	a.tell(StepResult{Observations: observations, Infos: infos}, "")
 	return nil
 }
 
-// Resume goes on with the newest episode, see [Env.Resume]. Whose turn it is and
-// what it has earned is as it was. The [Info] of what was done before the last turn is
-// gone, and one that was done may take its last turn again.
+// Resume continues the newest episode, see [Env.Resume], with the same agent to act
+// and the same rewards. The [StepInfo] of actions before the last turn is lost, and
+// an agent that was done may get its last turn again.
 func (a *AEC[A]) Resume(ctx context.Context) error {
 	a.begin()
 	r, err := a.env.Resume(ctx)
@@ -106,7 +106,7 @@ func (a *AEC[A]) Resume(ctx context.Context) error {
 	return nil
 }
 
-// begin makes everybody ready for the first turn.
+// begin prepares all agents for the first turn.
 func (a *AEC[A]) begin() {
 	a.turns = map[string]*Turn{}
 	for _, id := range a.env.possible {
@@ -115,8 +115,8 @@ func (a *AEC[A]) begin() {
 	a.selected, a.next = a.env.possible[0], ""
 }
 
-// Agents goes over whose turn it is, in order, until everybody is done. Each time
-// a [AEC.Step] is to be taken; without one the same agent comes again.
+// Agents iterates over the agents to act, in order, until all are done. The caller
+// calls [AEC.Step] in each iteration; otherwise the same agent comes again.
 func (a *AEC[A]) Agents() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for a.selected != "" {
@@ -127,16 +127,15 @@ func (a *AEC[A]) Agents() iter.Seq[string] {
 	}
 }
 
-// Selected returns whose turn it is, "" if it is nobody's.
+// Selected returns the agent to act, "" if there is none.
 func (a *AEC[A]) Selected() string { return a.selected }
 
-// Active returns who has a turn yet, in order.
+// Active returns the agents that still have a turn, in order.
 func (a *AEC[A]) Active() []string {
 	return slices.DeleteFunc(a.PossibleAgents(), func(id string) bool { return a.turns[id] == nil })
 }
 
-// Last returns what the agent whose turn it is has to go by; the zero Turn if it
-// is nobody's.
+// Last returns the input of the agent to act, the zero Turn if there is none.
 func (a *AEC[A]) Last() Turn {
 	if t := a.turns[a.selected]; t != nil {
 		return *t
@@ -144,8 +143,9 @@ func (a *AEC[A]) Last() Turn {
 	return Turn{}
 }
 
-// Step takes the turn of the agent that is [AEC.Selected]. Nil asks for nothing; one
-// that is done can take no other action. After an error the same call takes it again.
+// Step takes the turn of the agent that is [AEC.Selected]. A nil action does
+// nothing; an agent that is done can take no other. After an error, the same call
+// takes the turn again.
 func (a *AEC[A]) Step(ctx context.Context, action *A) error {
 	t := a.turns[a.selected]
 	switch {
@@ -170,11 +170,11 @@ func (a *AEC[A]) Step(ctx context.Context, action *A) error {
 	return nil
 }
 
-// account takes over a step, live or from the log.
+// account applies a step, whether it was just taken or read from the log.
 func (a *AEC[A]) account(m *mark) {
 	for id := range maps.Clone(a.turns) {
 		if a.turns[id].Done() {
-			delete(a.turns, id) // before anybody acts they have had their last turn
+			delete(a.turns, id) // agents that are done take their last turn before others act
 		}
 	}
 	for _, j := range m.Agents {
@@ -200,7 +200,7 @@ func (a *AEC[A]) account(m *mark) {
 	a.choose()
 }
 
-// choose selects the first of those that are done, or else who comes next.
+// choose selects the first agent that is done, or else the next one.
 func (a *AEC[A]) choose() {
 	for _, id := range a.env.possible {
 		if t := a.turns[id]; t != nil && t.Done() {
@@ -211,8 +211,8 @@ func (a *AEC[A]) choose() {
 	a.selected = a.next
 }
 
-// tell gives everybody what a step has brought to light; turn is who acted.
-func (a *AEC[A]) tell(r Result, turn string) {
+// tell passes the result of a step to the agents; turn is the one that acted.
+func (a *AEC[A]) tell(r StepResult, turn string) {
 	for id, t := range a.turns {
 		o, ok := r.Observations[id]
 		if !ok {

@@ -1,7 +1,6 @@
 package rl_test
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,18 +9,19 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents/rl"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 func newAEC(t testing.TB, ses *sajou.Session, spec rl.Spec[move]) *rl.AEC[move] {
 	t.Helper()
 	env, err := rl.NewAEC(ses, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(env.Close)
 	return env
 }
@@ -30,7 +30,7 @@ func newAEC(t testing.TB, ses *sajou.Session, spec rl.Spec[move]) *rl.AEC[move] 
 // is done comes before everybody else, once, with its last observation.
 func TestCycle(t *testing.T) {
 	ctx := t.Context()
-	ses := open(t, vfs.NewMem(), sajou.TimeManual)
+	ses := open(t, vfs.NewMem(), session.TimeManual)
 	spec := forager("ant", "bee", "cat")
 	spec.World, spec.MaxSteps = corner(cornered), 7
 	spec.Reward = func(t rl.Transition) float64 {
@@ -40,12 +40,8 @@ func TestCycle(t *testing.T) {
 		return 1
 	}
 	env := newAEC(t, ses, spec)
-	if err := env.Step(ctx, nil); !errors.Is(err, rl.ErrReset) {
-		t.Errorf("a turn before the reset: %v", err)
-	}
-	if err := env.Reset(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.ErrorIs(t, env.Step(ctx, nil), rl.ErrReset, "a turn before the reset")
+	require.NoError(t, env.Reset(ctx, 1))
 	script := map[string][]move{"ant": {east, south}, "bee": {south, east}, "cat": {stay, north, north}}
 	var story strings.Builder
 	for agent := range env.Agents() {
@@ -63,17 +59,13 @@ func TestCycle(t *testing.T) {
 		case turn.Done():
 			fmt.Fprintf(&story, ", done (%v, %v)", turn.Terminated, turn.Truncated)
 			wrong := east
-			if err := env.Step(ctx, &wrong); !errors.Is(err, rl.ErrAction) {
-				t.Errorf("an action of one who is done: %v", err)
-			}
+			assert.ErrorIs(t, env.Step(ctx, &wrong), rl.ErrAction, "an action of one who is done")
 		case len(script[agent]) > 0:
 			action = &script[agent][0]
 			script[agent] = script[agent][1:]
 		}
 		fmt.Fprintf(&story, " of %s\n", strings.Join(env.Active(), " "))
-		if err := env.Step(ctx, action); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, env.Step(ctx, action))
 	}
 	// bee finds the food in its second turn, so cat, whose turn it was, comes after it.
 	want := `ant at 0,0 earned 0 of ant bee cat
@@ -102,13 +94,11 @@ func TestCycleResumed(t *testing.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		stops := rapid.SliceOfN(rapid.Bool(), 12, 12).Draw(rt, "resume after")
 		run := func(resume bool) (story []string) {
-			ses := open(t, vfs.NewMem(), sajou.TimeManual)
+			ses := open(t, vfs.NewMem(), session.TimeManual)
 			spec := forager("ant", "bee", "cat")
 			spec.MaxSteps = 10
 			env := newAEC(t, ses, spec)
-			if err := env.Reset(t.Context(), seed); err != nil {
-				rt.Fatal(err)
-			}
+			require.NoError(rt, env.Reset(t.Context(), seed))
 			rng := rand.New(rand.NewPCG(seed, 1))
 			for i := 0; env.Selected() != ""; i++ {
 				turn := env.Last()
@@ -120,15 +110,11 @@ func TestCycleResumed(t *testing.T) {
 					m := choose(rng, turn.Info.ActionMask)
 					action = &m
 				}
-				if err := env.Step(t.Context(), action); err != nil {
-					rt.Fatal(err)
-				}
+				require.NoError(rt, env.Step(t.Context(), action))
 				// One that has had its last turn would have it again.
 				if resume && !done && i < len(stops) && stops[i] {
 					env = newAEC(t, ses, spec)
-					if err := env.Resume(t.Context()); err != nil {
-						rt.Fatal(err)
-					}
+					require.NoError(rt, env.Resume(t.Context()))
 				}
 			}
 			return story
@@ -146,24 +132,18 @@ func TestCycleAndParallelAgree(t *testing.T) {
 	spec := forager("ant", "bee", "cat")
 	spec.World = corner(cornered)
 	spec.Delta = 1
-	together, apart := open(t, vfs.NewMem(), sajou.TimeManual), open(t, vfs.NewMem(), sajou.TimeManual)
+	together, apart := open(t, vfs.NewMem(), session.TimeManual), open(t, vfs.NewMem(), session.TimeManual)
 	env, aec := newEnv(t, together, spec), newAEC(t, apart, spec)
 	if _, _, err := env.Reset(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := aec.Reset(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, aec.Reset(ctx, 1))
 	actions := map[string]move{"ant": south, "bee": south, "cat": north}
 	r, err := env.Step(ctx, actions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 3 {
 		action := actions[aec.Selected()]
-		if err := aec.Step(ctx, &action); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, aec.Step(ctx, &action))
 	}
 	if a, b := worldOf(t, together), worldOf(t, apart); a != b {
 		t.Errorf("at once\n%sby turns\n%s", a, b)
@@ -180,8 +160,6 @@ func TestCycleAndParallelAgree(t *testing.T) {
 				t.Errorf("%s sees %s at %v (%v), by turns at %v (%v)", id, other, a, ok1, b, ok2)
 			}
 		}
-		if err := aec.Step(ctx, nil); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, aec.Step(ctx, nil))
 	}
 }

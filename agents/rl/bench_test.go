@@ -6,13 +6,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // BenchmarkRollout is a step of a random policy; every 25 of them are an episode,
 // whose reset is part of it.
 func BenchmarkRollout(b *testing.B) {
-	env := newEnv(b, open(b, vfs.NewMem(), sajou.TimeManual), forager("ant", "bee", "cat"))
+	env := newEnv(b, open(b, vfs.NewMem(), session.TimeManual), forager("ant", "bee", "cat"))
 	rng := rand.New(rand.NewPCG(1, 2))
 	b.ReportAllocs()
 	episode := uint64(0)

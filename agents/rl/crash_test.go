@@ -11,10 +11,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/rl"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // script is what everybody does, by step; ant and bee are in each other's way.
@@ -27,9 +29,9 @@ var script = []map[string]move{
 
 // play goes on with an episode to the end of the script, by the actions of those
 // who take part, and returns what each step came to.
-func play(t *testing.T, env *rl.Env[move]) map[uint64]rl.Result {
+func play(t *testing.T, env *rl.Env[move]) map[uint64]rl.StepResult {
 	t.Helper()
-	results := map[uint64]rl.Result{}
+	results := map[uint64]rl.StepResult{}
 	for int(env.Steps()) < len(script) {
 		actions := maps.Clone(script[env.Steps()])
 		active := map[string]bool{}
@@ -38,9 +40,7 @@ func play(t *testing.T, env *rl.Env[move]) map[uint64]rl.Result {
 		}
 		maps.DeleteFunc(actions, func(id string, _ move) bool { return !active[id] })
 		r, err := env.Step(t.Context(), actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		results[r.Step] = r
 	}
 	return results
@@ -73,7 +73,7 @@ func TestCrash(t *testing.T) {
 		armed = on
 	}
 
-	ses := open(t, fs, sajou.TimeManual)
+	ses := open(t, fs, session.TimeManual)
 	env := newEnv(t, ses, spec)
 	arm(true)
 	if _, _, err := env.Reset(t.Context(), 1); err != nil {
@@ -89,7 +89,7 @@ func TestCrash(t *testing.T) {
 	stood := map[uint64]int{}
 	for i, image := range images {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			ses := open(t, image, sajou.TimeManual)
+			ses := open(t, image, session.TimeManual)
 			env := newEnv(t, ses, spec)
 			last, err := env.Resume(t.Context())
 			switch {
@@ -104,9 +104,7 @@ func TestCrash(t *testing.T) {
 			if n := env.Steps(); n > 0 {
 				// The last step, asked for again with other actions, is what it was.
 				again, err := env.StepAt(t.Context(), n, map[string]move{"cat": south, "ant": west})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				same(t, again, want[n])
 				same(t, last, want[n])
 			}
@@ -143,7 +141,7 @@ func TestCrash(t *testing.T) {
 }
 
 // same compares a step that is told again with what it came to.
-func same(t *testing.T, got, want rl.Result) {
+func same(t *testing.T, got, want rl.StepResult) {
 	t.Helper()
 	for id, info := range want.Infos {
 		g := got.Infos[id]
@@ -163,7 +161,9 @@ func same(t *testing.T, got, want rl.Result) {
 // refused reports whether two refusals are of one kind. What conflicted with the
 // first half of a quantum is invalid if the crash came between the two halves.
 func refused(a, b *agents.Rejection) bool {
-	conflict := func(r *agents.Rejection) bool { return r.Code == agents.IntentConflict || r.Code == agents.Invalid }
+	conflict := func(r *agents.Rejection) bool {
+		return r.Code == agents.ErrIntentConflict || r.Code == agents.ErrInvalid
+	}
 	return a.AgentID == b.AgentID && a.ReqID == b.ReqID && (a.Code == b.Code || conflict(a) && conflict(b))
 }
 
@@ -171,12 +171,10 @@ func refused(a, b *agents.Rejection) bool {
 func worldOf(t *testing.T, ses *sajou.Session) string {
 	t.Helper()
 	state, err := ses.State(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text := ""
-	for id := range sajou.WorldOf(state).World().Entities() {
-		at, _ := sajou.WorldOf(state).World().Position(id)
+	for id := range session.WorldOf(state).World().Entities() {
+		at, _ := session.WorldOf(state).World().Position(id)
 		text += fmt.Sprintf("%s %v\n", id, at)
 	}
 	return text

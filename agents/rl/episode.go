@@ -10,17 +10,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Reset begins a new episode: the world that [Spec.World] makes of the seed takes
-// the place of the one there is, and the possible agents are registered anew. Before it
-// returns nothing of the episode has been told to anybody; if it fails, call it again.
-func (e *Env[A]) Reset(ctx context.Context, seed uint64) (map[string]Observation, map[string]Info, error) {
+// Reset begins a new episode: the world that [Spec.World] makes of the seed
+// replaces the present one, and the possible agents are registered again. Nothing
+// of the episode is delivered to an agent before Reset returns; if it fails, call
+// it again.
+func (e *Env[A]) Reset(ctx context.Context, seed uint64) (map[string]AgentObservation, map[string]StepInfo, error) {
 	last, err := e.newest(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -47,19 +50,20 @@ func (e *Env[A]) Reset(ctx context.Context, seed uint64) (map[string]Observation
 			return nil, nil, fmt.Errorf("rl: the world of episode %d: %w", began.Episode, err)
 		}
 	}
-	// What recovery does runs every time.
+	// Reset ends as recovery does, so that the same code runs every time.
 	r, err := e.Resume(ctx)
 	return r.Observations, r.Infos, err
 }
 
-// opening returns what turns the world there is into that of a new episode.
-func (e *Env[A]) opening(ctx context.Context, began episode) ([]agents.Draft, error) {
-	// The seed is all the chance there is; PCG takes two words.
+// opening returns the drafts that turn the present world into that of a new
+// episode.
+func (e *Env[A]) opening(ctx context.Context, began episode) ([]agents.EffectDraft, error) {
+	// The seed is the only source of randomness; PCG takes two words.
 	given, err := e.spec.World(began.Seed, rand.New(rand.NewPCG(began.Seed, 0)))
 	if err != nil {
 		return nil, fmt.Errorf("rl: the world of episode %d: %w", began.Episode, err)
 	}
-	next, err := agents.ParseWorld(given)
+	next, err := world.ParseWorld(given)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the world of episode %d: %w", ErrSpec, began.Episode, err)
 	}
@@ -74,16 +78,16 @@ func (e *Env[A]) opening(ctx context.Context, began episode) ([]agents.Draft, er
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range everything(sajou.WorldOf(state).World().Value()) {
-		if drafts, err = e.draft(drafts, agents.KindEntityRemoved, map[string]any{"entity_id": id}); err != nil {
+	for _, id := range everything(session.WorldOf(state).World().Value()) {
+		if drafts, err = e.draft(drafts, world.KindEntityRemoved, map[string]any{"entity_id": id}); err != nil {
 			return nil, err
 		}
 	}
 	return e.create(drafts, next)
 }
 
-// create appends what makes a world, entities first.
-func (e *Env[A]) create(drafts []agents.Draft, w *agents.World) (_ []agents.Draft, err error) {
+// create appends the drafts that make a world, entities first.
+func (e *Env[A]) create(drafts []agents.EffectDraft, w *world.World) (_ []agents.EffectDraft, err error) {
 	v := w.Value()
 	for _, id := range everything(v) {
 		object, ok := w.Entity(id)
@@ -94,7 +98,7 @@ func (e *Env[A]) create(drafts []agents.Draft, w *agents.World) (_ []agents.Draf
 		if at, ok := w.Position(id); ok {
 			created["position"] = at.Value()
 		}
-		if drafts, err = e.draft(drafts, agents.KindEntityCreated, created); err != nil {
+		if drafts, err = e.draft(drafts, world.KindEntityCreated, created); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +112,7 @@ func (e *Env[A]) create(drafts []agents.Draft, w *agents.World) (_ []agents.Draf
 				return nil, fmt.Errorf("%w: a relation to %q, which is no entity", ErrSpec, r.To)
 			}
 			related := map[string]any{"from": from, "to": r.To, "type": r.Type, "strength": r.Strength}
-			if drafts, err = e.draft(drafts, agents.KindRelationshipAdded, related); err != nil {
+			if drafts, err = e.draft(drafts, world.KindRelationshipAdded, related); err != nil {
 				return nil, err
 			}
 		}
@@ -128,37 +132,38 @@ func everything(w signal.Value) []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-func (e *Env[A]) draft(drafts []agents.Draft, kind string, v any) ([]agents.Draft, error) {
+func (e *Env[A]) draft(drafts []agents.EffectDraft, kind string, v any) ([]agents.EffectDraft, error) {
 	value, err := payload(v)
 	if err != nil {
 		return nil, fmt.Errorf("rl: %s: %w", kind, err)
 	}
-	return append(drafts, agents.Draft{Kind: kind, SourceID: e.spec.Source, Payload: value}), nil
+	return append(drafts, agents.EffectDraft{Kind: kind, SourceID: e.spec.Source, Payload: value}), nil
 }
 
-// Resume goes on with the newest episode that the session has, whoever began it:
-// after a restart, or when a call has failed. It returns what its last step came to, or
-// what it begins with. Errors: [ErrReset] if there is none, [ErrSpec] if it has other agents.
-func (e *Env[A]) Resume(ctx context.Context) (Result, error) {
+// Resume continues the newest episode of the session: after a restart, after an
+// error, or one that another program began. It returns the result of its last step,
+// or its beginning. Errors: [ErrReset] if there is none, [ErrSpec] if it has other
+// agents.
+func (e *Env[A]) Resume(ctx context.Context) (StepResult, error) {
 	h, err := e.history(ctx)
 	switch {
 	case err != nil:
-		return Result{}, err
+		return StepResult{}, err
 	case !slices.Equal(h.began.Agents, e.possible):
-		return Result{}, fmt.Errorf("%w: episode %d is one of %q", ErrSpec, h.began.Episode, h.began.Agents)
+		return StepResult{}, fmt.Errorf("%w: episode %d is one of %q", ErrSpec, h.began.Episode, h.began.Agents)
 	}
 	e.Close()
 	for _, r := range e.spec.PossibleAgents {
 		reader, err := e.enter(ctx, r, h.registered[r.AgentID])
 		if err != nil {
 			e.Close()
-			return Result{}, fmt.Errorf("rl: agent %q: %w", r.AgentID, err)
+			return StepResult{}, fmt.Errorf("rl: agent %q: %w", r.AgentID, err)
 		}
 		e.members[r.AgentID] = newMember(reader)
 	}
 	if err := e.look(ctx, h); err != nil {
 		e.Close()
-		return Result{}, err
+		return StepResult{}, err
 	}
 	e.episode = h.began
 	if e.last == nil {
@@ -167,8 +172,8 @@ func (e *Env[A]) Resume(ctx context.Context) (Result, error) {
 	return e.result(ctx, e.last)
 }
 
-// enter registers an agent anew, unless the episode has done so.
-func (e *Env[A]) enter(ctx context.Context, r agents.Registration, registered bool) (*sajou.Agent, error) {
+// enter registers an agent again, unless the episode has registered it.
+func (e *Env[A]) enter(ctx context.Context, r agents.Registration, registered bool) (*agentslive.Agent, error) {
 	if registered {
 		return e.world.Agent(ctx, r.AgentID)
 	}
@@ -178,13 +183,13 @@ func (e *Env[A]) enter(ctx context.Context, r agents.Registration, registered bo
 		if err := old.Leave(ctx); err != nil {
 			return nil, err
 		}
-	case !errors.Is(err, agents.UnknownAgent):
+	case !errors.Is(err, agents.ErrUnknownAgent):
 		return nil, err
 	}
 	return e.world.RegisterAs(ctx, r)
 }
 
-// look takes over where an episode stands.
+// look restores the state of an episode from the log.
 func (e *Env[A]) look(ctx context.Context, h history) error {
 	e.active, e.last = slices.Clone(e.possible), nil
 	for _, m := range h.marks {
@@ -203,11 +208,11 @@ func (e *Env[A]) look(ctx context.Context, h history) error {
 	if err != nil {
 		return err
 	}
-	e.before = sajou.WorldOf(state).World()
+	e.before = session.WorldOf(state).World()
 	return nil
 }
 
-// account takes over a step: those that are done leave the list.
+// account applies a step: agents that are done leave the list.
 func (e *Env[A]) account(m *mark) {
 	e.last = m
 	for _, j := range m.Agents {
@@ -223,18 +228,18 @@ func (e *Env[A]) account(m *mark) {
 // pass lets session time pass up to the end of a step.
 func (e *Env[A]) pass(ctx context.Context, step uint64) error {
 	authority := e.ses.TimeAuthority()
-	if authority == sajou.TimeWall {
+	if authority == session.TimeWall {
 		return nil
 	}
 	if step > uint64((math.MaxInt64-e.episode.at)/e.spec.Delta) {
 		return fmt.Errorf("%w: no time is left for step %d", ErrStep, step)
 	}
 	end := e.episode.at + time.Duration(step)*e.spec.Delta
-	if authority == sajou.TimeManual {
+	if authority == session.TimeManual {
 		return e.world.Advance(ctx, max(end, e.world.Now()))
 	}
-	_, err := e.world.Tick(ctx, sajou.Tick{
-		SimTime: agents.Seconds(end), DeltaTime: agents.Seconds(e.spec.Delta), FrameNumber: step, SourceID: e.spec.Source,
+	_, err := e.world.Tick(ctx, agentslive.Tick{
+		SimTime: world.Seconds(end), DeltaTime: world.Seconds(e.spec.Delta), FrameNumber: step, SourceID: e.spec.Source,
 	})
 	return err
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/rl"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -21,7 +24,7 @@ func Example() {
 	}
 	// Output:
 	// ant knows [ant], bee knows [bee]
-	// step 1: ant has moved in effect 4, bee was refused: INTENT_CONFLICT
+	// step 1: ant has moved in effect 1, bee was refused: INTENT_CONFLICT
 	// ant knows [ant bee], bee knows [ant bee]
 	// ant earned 1 and is done, bee earned 0; left: [bee]
 }
@@ -32,7 +35,7 @@ func line(ctx context.Context) error {
 		return err
 	}
 	defer eng.Close()
-	ses, err := eng.Begin(ctx, "line", sajou.TimeManual)
+	ses, err := eng.Begin(ctx, "line", session.TimeManual)
 	if err != nil {
 		return err
 	}
@@ -46,8 +49,8 @@ func line(ctx context.Context) error {
 		World: func(uint64, *rand.Rand) (signal.Value, error) {
 			return parse(`{"entities":{"ant":{},"bee":{}},"spatial_index":{"ant":[0,0],"bee":[2,0]}}`), nil
 		},
-		Intent: func(_ agents.View, field int) agents.Intent {
-			return agents.Intent{Kind: agents.KindMove, Payload: parse(fmt.Sprintf(`{"to":[%d,0]}`, field))}
+		Intent: func(_ view.View, field int) agents.Intent {
+			return agents.Intent{Kind: world.KindMove, Payload: parse(fmt.Sprintf(`{"to":[%d,0]}`, field))}
 		},
 		Reward: func(t rl.Transition) float64 {
 			at, _ := t.After.Position(t.Agent)
@@ -77,7 +80,7 @@ func line(ctx context.Context) error {
 }
 
 // ids returns what an agent sees.
-func ids(o rl.Observation) (list []string) {
+func ids(o rl.AgentObservation) (list []string) {
 	for id := range o.View.VisibleEntities.Members() {
 		list = append(list, id)
 	}
@@ -110,7 +113,7 @@ func cycle(ctx context.Context) error {
 		return err
 	}
 	defer eng.Close()
-	ses, err := eng.Begin(ctx, "talk", sajou.TimeManual)
+	ses, err := eng.Begin(ctx, "talk", session.TimeManual)
 	if err != nil {
 		return err
 	}
@@ -119,8 +122,8 @@ func cycle(ctx context.Context) error {
 		World: func(uint64, *rand.Rand) (signal.Value, error) {
 			return parse(`{"entities":{"ant":{},"bee":{}}}`), nil
 		},
-		Intent: func(_ agents.View, text string) agents.Intent {
-			return agents.Intent{Kind: agents.KindSpeak, Payload: parse(fmt.Sprintf(`{"text":%q}`, text))}
+		Intent: func(_ view.View, text string) agents.Intent {
+			return agents.Intent{Kind: world.KindSpeak, Payload: parse(fmt.Sprintf(`{"text":%q}`, text))}
 		},
 		Reward:   func(rl.Transition) float64 { return 1 },
 		MaxSteps: 2,

@@ -1,9 +1,11 @@
 package rl
 
 import (
-	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -36,15 +38,11 @@ func check[T any](t *testing.T, v signal.Value) (T, bool) {
 	t.Helper()
 	first, err := decode[T](v)
 	if err != nil {
-		if !errors.Is(err, ErrRecord) {
-			t.Errorf("%v: %v, want ErrRecord", v, err)
-		}
+		assert.ErrorIsf(t, err, ErrRecord, "%v: %v, want ErrRecord", v, err)
 		return first, false
 	}
 	again, err := payload(first)
-	if err != nil {
-		t.Fatalf("%+v: %v", first, err)
-	}
+	require.NoErrorf(t, err, "%+v", first)
 	second, err := decode[T](again)
 	if err != nil || !reflect.DeepEqual(first, second) {
 		t.Errorf("%v: %+v, and again %+v, %v", v, first, second, err)

@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/rl"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -32,7 +36,7 @@ const (
 	west
 )
 
-var ways = map[move]agents.Point{north: {Y: -1}, east: {X: 1}, south: {Y: 1}, west: {X: -1}}
+var ways = map[move]world.Position{north: {Y: -1}, east: {X: 1}, south: {Y: 1}, west: {X: -1}}
 
 func forager(ids ...string) rl.Spec[move] {
 	spec := rl.Spec[move]{
@@ -78,27 +82,27 @@ func index(ids []string, fields []int) string {
 }
 
 // walk makes a Move of a step, from where the agent knows itself to be.
-func walk(v agents.View, m move) agents.Intent {
+func walk(v view.View, m move) agents.Intent {
 	way, ok := ways[m]
 	if !ok {
 		return agents.Intent{}
 	}
 	at, _ := place(v, v.AgentID)
 	return agents.Intent{
-		Kind:    agents.KindMove,
+		Kind:    world.KindMove,
 		Payload: value(fmt.Sprintf(`{"to":[%g,%g,0]}`, at.X+way.X, at.Y+way.Y)),
 	}
 }
 
 // place returns where an agent sees an entity.
-func place(v agents.View, id string) (agents.Point, bool) {
+func place(v view.View, id string) (world.Position, bool) {
 	entity, _ := v.VisibleEntities.Get(id)
 	position, _ := entity.Get("position")
-	at, err := agents.ParsePoint(position)
+	at, err := world.ParsePosition(position)
 	return at, err == nil
 }
 
-func fed(w agents.Reader, agent string) bool {
+func fed(w world.ReadOnly, agent string) bool {
 	food, ok1 := w.Position("food")
 	at, ok2 := w.Position(agent)
 	return ok1 && ok2 && food.Distance(at) <= 1 // it lies on a field, too, so they stand beside it
@@ -116,7 +120,7 @@ func reward(t rl.Transition) float64 {
 }
 
 // mask forbids steps off the board.
-func mask(_ agents.Reader, v agents.View) []bool {
+func mask(_ world.ReadOnly, v view.View) []bool {
 	at, ok := place(v, v.AgentID)
 	list := []bool{true, false, false, false, false}
 	for m, way := range ways {
@@ -138,25 +142,19 @@ func choose(rng *rand.Rand, mask []bool) move {
 const rules = `{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1,` +
 	`"rules":{"max_move_distance":1,"min_separation":0.5}}`
 
-func open(t testing.TB, fs vfs.FS, authority sajou.TimeAuthority) *sajou.Session {
+func open(t testing.TB, fs vfs.FS, authority session.TimeAuthority) *sajou.Session {
 	t.Helper()
 	eng, err := sajou.Open("store", sajou.Config{FS: fs, Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := eng.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	ses, err := eng.Begin(context.Background(), "board", authority)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if ses.Head().Seq == 0 {
-		if err := ses.Agents().Configure(context.Background(), value(rules)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, ses.Agents().Configure(context.Background(), value(rules)))
 	}
 	return ses
 }
@@ -164,9 +162,7 @@ func open(t testing.TB, fs vfs.FS, authority sajou.TimeAuthority) *sajou.Session
 func newEnv(t testing.TB, ses *sajou.Session, spec rl.Spec[move]) *rl.Env[move] {
 	t.Helper()
 	env, err := rl.New(ses, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(env.Close)
 	return env
 }

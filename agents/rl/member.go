@@ -4,32 +4,28 @@ import (
 	"context"
 	"slices"
 
-	"github.com/tinylib/msgp/msgp"
-
-	"github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// member is one agent's ears.
+// member is the reader of one agent.
 type member struct {
-	reader *sajou.Agent
-	known  agents.View         // what it has been told
-	news   []sajou.Observation // since it last acted
+	reader *agentslive.Agent
+	known  view.View                // the delivered view
+	news   []agentslive.Observation // delivered since it last acted
 }
 
-func newMember(reader *sajou.Agent) *member {
-	m := &member{reader: reader, known: agents.View{AgentID: reader.ID()}}
-	m.known.VisibleEntities, m.known.VisibleRelationships = emptyObject(), emptyObject()
+func newMember(reader *agentslive.Agent) *member {
+	m := &member{reader: reader, known: view.View{AgentID: reader.ID()}}
+	m.known.VisibleEntities, m.known.VisibleRelationships = signal.Object{}.Value(), signal.Object{}.Value()
 	m.known.ContextDigest = m.known.Digest()
 	return m
 }
 
-// emptyObject is {}.
-func emptyObject() signal.Value { return signal.Value{0x80} }
-
-// listen takes in what the agent has been told by now, and waits for nothing.
-func (m *member) listen(ctx context.Context, w *sajou.Agents) error {
+// listen reads the observations that are due, without waiting.
+func (m *member) listen(ctx context.Context, w *agentslive.Agents) error {
 	had := len(m.news)
 	for {
 		o, ok, err := m.reader.Poll(ctx)
@@ -44,8 +40,8 @@ func (m *member) listen(ctx context.Context, w *sajou.Agents) error {
 	if len(m.news) == had {
 		return nil
 	}
-	// If nothing is on its way, what it has been told is what the world has for it,
-	// and need not be pieced together.
+	// If nothing is in flight, the delivered view is the world's view for the agent,
+	// and no patch need be applied.
 	last := m.news[len(m.news)-1]
 	v, err := w.View(ctx, m.reader.ID())
 	if err != nil {
@@ -63,13 +59,13 @@ func (m *member) listen(ctx context.Context, w *sajou.Agents) error {
 	return nil
 }
 
-// learn takes a delta into what is known.
-func (m *member) learn(d agents.Delta) error {
+// learn applies a delta to the delivered view.
+func (m *member) learn(d view.Delta) error {
 	switch {
-	case d.Whole():
+	case d.IsFullView():
 		m.known.VisibleEntities, m.known.VisibleRelationships = d.Patches[0].Value, d.Patches[1].Value
 	case len(d.Patches) > 0:
-		doc, err := agents.ApplyPatch(m.document(), d.Patches)
+		doc, err := jsondoc.ApplyPatch(m.document(), d.Patches)
 		if err != nil {
 			return err
 		}
@@ -80,18 +76,17 @@ func (m *member) learn(d agents.Delta) error {
 	return nil
 }
 
-// document returns what is known as the object that patches are against.
+// document returns the delivered view as the object that patches apply to.
 func (m *member) document() signal.Value {
-	doc := signal.Value{0x82} // an object of two members
-	doc = appendMember(doc, "visible_entities", m.known.VisibleEntities)
-	return appendMember(doc, "visible_relationships", m.known.VisibleRelationships)
+	return signal.NewObject(2).
+		Add("visible_entities", m.known.VisibleEntities).
+		Add("visible_relationships", m.known.VisibleRelationships).
+		Value()
 }
 
-func appendMember(dst signal.Value, name string, v signal.Value) signal.Value {
-	return append(msgp.AppendString(dst, name), v...)
-}
-
-// heed notes that the agent has acted by what it knows.
+// heed notes that the agent has acted.
 func (m *member) heed() { m.news = nil }
 
-func (m *member) observation() Observation { return Observation{m.known, slices.Clone(m.news)} }
+func (m *member) observation() AgentObservation {
+	return AgentObservation{m.known, slices.Clone(m.news)}
+}

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -33,14 +34,15 @@ type episode struct {
 type mark struct {
 	Episode uint64       `json:"episode"`
 	Step    uint64       `json:"step"`
-	Turn    string       `json:"turn,omitempty"` // whose it was, of an AEC
+	Turn    string       `json:"turn,omitempty"` // the agent that acted, in an AEC
 	After   eventlog.Seq `json:"after"`
 	Agents  []judgement  `json:"agents"`
 
 	seq, prev eventlog.Seq // of the entry, and of the mark or the beginning before it
 }
 
-// judgement is what a step came to for one agent.
+// judgement is the result of a step for one agent. GlobalSeq is the world's number
+// of its effect; the effect itself has the agent's own numbers.
 type judgement struct {
 	Agent      string      `json:"agent"`
 	ReqID      string      `json:"req_id,omitempty"`
@@ -51,15 +53,15 @@ type judgement struct {
 	Terminated bool        `json:"terminated,omitempty"`
 	Truncated  bool        `json:"truncated,omitempty"`
 
-	effect    *agents.Effect
+	effect    *world.Effect
 	rejection *agents.Rejection
 }
 
 func (j judgement) done() bool { return j.Terminated || j.Truncated }
 
-// note takes over what came of the agent's intent.
+// note sets the outcome of the agent's intent.
 func (j *judgement) note(reqID string, o agents.Outcome) {
-	j.ReqID, j.GlobalSeq, j.effect, j.rejection = reqID, o.GlobalSeq, o.Effect, o.Rejection
+	j.ReqID, j.effect, j.rejection = reqID, o.Effect, o.Rejection
 	if r := o.Rejection; r != nil {
 		j.Code, j.Reason = r.Code, r.Reason
 		for _, p := range r.Problems {
@@ -72,10 +74,10 @@ func (j *judgement) note(reqID string, o agents.Outcome) {
 	}
 }
 
-// maxReason bounds what is recorded of a reason, in bytes.
+// maxReason bounds a recorded reason, in bytes.
 const maxReason = 256
 
-// recall makes the rejection that the record speaks of, if it is not at hand.
+// recall restores the rejection from the record.
 func (j *judgement) recall() {
 	if j.Code == "" || j.rejection != nil {
 		return
@@ -86,7 +88,7 @@ func (j *judgement) recall() {
 	}
 }
 
-// payload makes what is recorded.
+// payload returns v as a value.
 func payload(v any) (signal.Value, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -104,15 +106,15 @@ func decode[T any](v signal.Value) (T, error) {
 	return t, nil
 }
 
-// history is what the log has of an episode.
+// history is the record of an episode in the log.
 type history struct {
 	began      *episode
-	registered map[string]bool // since then
+	registered map[string]bool // registered since the episode began
 	marks      []*mark
 }
 
-// newest returns the beginning of the newest episode of the session, nil if it
-// has none. It looks from the end of the log backwards, in growing portions.
+// newest returns the beginning of the newest episode of the session, nil if there
+// is none. It searches backwards from the end of the log, in growing portions.
 func (e *Env[A]) newest(ctx context.Context) (*episode, error) {
 	var began *episode
 	before := e.ses.Head().Seq
@@ -141,8 +143,8 @@ func (e *Env[A]) newest(ctx context.Context) (*episode, error) {
 	return began, nil
 }
 
-// history reads what has come of the newest episode. Errors: [ErrReset] if there
-// is none, [ErrRecord].
+// history reads the newest episode. Errors: [ErrReset] if there is none,
+// [ErrRecord].
 func (e *Env[A]) history(ctx context.Context) (h history, err error) {
 	if h.began, err = e.newest(ctx); err != nil {
 		return h, err
@@ -156,7 +158,7 @@ func (e *Env[A]) history(ctx context.Context) (h history, err error) {
 		if err != nil {
 			return h, err
 		}
-		if r, err := sajou.WorldRecordOf(&entry); err == nil && r.Word == agents.WordAgent {
+		if r, err := session.WorldRecordOf(&entry); err == nil && r.Word == agents.WordAgent {
 			id, _ := r.Value.Get("agent_id")
 			name, _ := id.Text()
 			h.registered[name] = true
@@ -178,23 +180,31 @@ func (e *Env[A]) history(ctx context.Context) (h history, err error) {
 	return h, nil
 }
 
-// own returns the effect of an entry, if it is the environment's: of its source
-// and nobody's request.
-func (e *Env[A]) own(entry *eventlog.Entry) (agents.Effect, bool) {
+// own returns the effect of an entry if it is the environment's: of its source, and
+// not an agent's request.
+func (e *Env[A]) own(entry *eventlog.Entry) (world.Effect, bool) {
 	effect, ok := effectOf(entry)
 	return effect, ok && effect.SourceID == e.spec.Source && effect.ReqID == ""
 }
 
-func effectOf(entry *eventlog.Entry) (agents.Effect, bool) {
-	r, err := sajou.WorldRecordOf(entry)
-	if err != nil || r.Word != agents.WordEffect {
-		return agents.Effect{}, false
-	}
-	effect, err := agents.ParseEffect(r.Value)
-	return effect, err == nil
+func effectOf(entry *eventlog.Entry) (world.Effect, bool) {
+	effect, _, ok := numberedEffectOf(entry)
+	return effect, ok
 }
 
-// effects gives the judgements of a mark the effects that the log has for them.
+// numberedEffectOf returns an effect with its agent's own number.
+func numberedEffectOf(entry *eventlog.Entry) (world.Effect, uint64, bool) {
+	r, err := session.WorldRecordOf(entry)
+	if err != nil || r.Word != agents.WordEffect {
+		return world.Effect{}, 0, false
+	}
+	effect, err := world.ParseEffect(r.Value)
+	_, _, answer, _ := agents.FinalOutcomeOf(r)
+	return effect, answer.Number, err == nil
+}
+
+// effects sets the effects of a step's judgements from the log, in their agents'
+// numbers.
 func (e *Env[A]) effects(ctx context.Context, m *mark) error {
 	wanted := map[uint64]*judgement{}
 	for i := range m.Agents {
@@ -209,10 +219,11 @@ func (e *Env[A]) effects(ctx context.Context, m *mark) error {
 		if err != nil {
 			return err
 		}
-		if effect, ok := effectOf(&entry); ok {
+		if effect, number, ok := numberedEffectOf(&entry); ok {
 			if j := wanted[effect.GlobalSeq]; j != nil {
-				j.effect = &effect
 				delete(wanted, effect.GlobalSeq)
+				effect.GlobalSeq = number
+				j.effect = &effect
 			}
 		}
 		if len(wanted) == 0 {

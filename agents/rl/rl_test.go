@@ -12,12 +12,17 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 	"github.com/sajou-dev/sajou-go/agents/rl"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -35,7 +40,7 @@ const cornered = `{"entities":{"ant":{"type":"agent"},"bee":{"type":"agent"},"ca
 // who took part, who is done leaves, and the log has the very effects.
 func TestParallel(t *testing.T) {
 	ctx := t.Context()
-	ses := open(t, vfs.NewMem(), sajou.TimeManual)
+	ses := open(t, vfs.NewMem(), session.TimeManual)
 	spec := forager("ant", "bee", "cat")
 	spec.World = corner(cornered)
 	env := newEnv(t, ses, spec)
@@ -43,14 +48,12 @@ func TestParallel(t *testing.T) {
 		t.Errorf("a step before the reset: %v", err)
 	}
 	observations, infos, err := env.Reset(ctx, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if got := env.Agents(); !slices.Equal(got, []string{"ant", "bee", "cat"}) || env.Episode() != 1 || env.Seed() != 7 {
 		t.Errorf("agents %q, episode %d, seed %d", got, env.Episode(), env.Seed())
 	}
 	// Each sees two fields far: ant and bee each other, cat itself.
-	sees := func(o rl.Observation) (ids []string) {
+	sees := func(o rl.AgentObservation) (ids []string) {
 		for id := range o.View.VisibleEntities.Members() {
 			ids = append(ids, id)
 		}
@@ -70,18 +73,21 @@ func TestParallel(t *testing.T) {
 
 	// ant and bee want the same field: ant comes first by its id. cat leaves the board.
 	r, err := env.Step(ctx, map[string]move{"bee": west, "ant": east, "cat": stay})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if r.Episode != 1 || r.Step != 1 || env.Steps() != 1 {
 		t.Errorf("step %d of episode %d", r.Step, r.Episode)
 	}
 	if e := r.Infos["ant"].Effect; e == nil || e.ReqID != "rl/1/1" || e.SourceID != "ant" || r.Infos["ant"].Rejection != nil {
 		t.Fatalf("ant: %+v", r.Infos["ant"])
-	} else if logged := effectAt(t, ses, e.GlobalSeq); !reflect.DeepEqual(*e, logged) {
-		t.Errorf("ant's effect is %+v, in the log %+v", *e, logged)
+	} else {
+		seq, _, err := ses.Agents().GlobalSeq(ctx, "ant", "rl/1/1")
+		require.NoError(t, err)
+		logged := effectAt(t, ses, seq)
+		if logged.GlobalSeq = e.GlobalSeq; !reflect.DeepEqual(*e, logged) {
+			t.Errorf("ant's effect is %+v, in the log %+v", *e, logged)
+		}
 	}
-	if i := r.Infos["bee"]; i.Effect != nil || !errors.Is(i.Rejection, agents.IntentConflict) || i.ReqID != "rl/1/1" {
+	if i := r.Infos["bee"]; i.Effect != nil || !errors.Is(i.Rejection, agents.ErrIntentConflict) || i.ReqID != "rl/1/1" {
 		t.Errorf("bee: %+v, want a conflict", i)
 	}
 	if i := r.Infos["cat"]; i.Effect != nil || i.Rejection != nil || i.ReqID != "" {
@@ -92,12 +98,12 @@ func TestParallel(t *testing.T) {
 	}
 	// What is new for each is what it sees: bee saw ant move, cat nothing of it.
 	for id, want := range map[string]bool{"ant": true, "bee": true, "cat": false} {
-		changed := slices.ContainsFunc(r.Observations[id].Deltas, func(o sajou.Observation) bool { return len(o.Patches) > 0 })
+		changed := slices.ContainsFunc(r.Observations[id].Deltas, func(o agentslive.Observation) bool { return len(o.Patches) > 0 })
 		if changed != want {
 			t.Errorf("%s was told of the move: %v, want %v", id, changed, want)
 		}
 	}
-	if at, _ := place(r.Observations["bee"].View, "ant"); at != (agents.Point{X: 1}) {
+	if at, _ := place(r.Observations["bee"].View, "ant"); at != (world.Position{X: 1}) {
 		t.Errorf("bee sees ant at %v", at)
 	}
 
@@ -138,7 +144,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-func effectAt(t *testing.T, ses *sajou.Session, globalSeq uint64) agents.Effect {
+func effectAt(t *testing.T, ses *sajou.Session, globalSeq uint64) world.Effect {
 	t.Helper()
 	for e := range effectsOf(t, ses) {
 		if e.GlobalSeq == globalSeq {
@@ -146,23 +152,19 @@ func effectAt(t *testing.T, ses *sajou.Session, globalSeq uint64) agents.Effect 
 		}
 	}
 	t.Fatalf("no effect %d", globalSeq)
-	return agents.Effect{}
+	return world.Effect{}
 }
 
-func effectsOf(t *testing.T, ses *sajou.Session) func(yield func(agents.Effect) bool) {
-	return func(yield func(agents.Effect) bool) {
+func effectsOf(t *testing.T, ses *sajou.Session) func(yield func(world.Effect) bool) {
+	return func(yield func(world.Effect) bool) {
 		for entry, err := range ses.Entries(t.Context(), 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := sajou.WorldRecordOf(&entry)
+			require.NoError(t, err)
+			r, err := session.WorldRecordOf(&entry)
 			if err != nil || r.Word != agents.WordEffect {
 				continue
 			}
-			e, err := agents.ParseEffect(r.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e, err := world.ParseEffect(r.Value)
+			require.NoError(t, err)
 			if !yield(e) {
 				return
 			}
@@ -174,10 +176,8 @@ func effectsOf(t *testing.T, ses *sajou.Session) func(yield func(agents.Effect) 
 // one left behind, and nothing is left of quotas and cooldowns.
 func TestEpisodes(t *testing.T) {
 	ctx := t.Context()
-	ses := open(t, vfs.NewMem(), sajou.TimeManual)
-	if err := ses.Agents().Configure(ctx, value(`{"cooldowns":{"Move":60000}}`)); err != nil {
-		t.Fatal(err)
-	}
+	ses := open(t, vfs.NewMem(), session.TimeManual)
+	require.NoError(t, ses.Agents().Configure(ctx, value(`{"cooldowns":{"Move":60000}}`)))
 	spec := forager("ant", "bee", "cat")
 	spec.World = corner(cornered)
 	env := newEnv(t, ses, spec)
@@ -190,10 +190,8 @@ func TestEpisodes(t *testing.T) {
 			t.Fatalf("episode %d, step %d", env.Episode(), env.Steps())
 		}
 		state, err := ses.State(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		world := sajou.WorldOf(state).World().Value()
+		require.NoError(t, err)
+		world := session.WorldOf(state).World().Value()
 		metadata, _ := world.Get("metadata")
 		text := strings.Replace(world.String(), metadata.String(), "", 1)
 		if episode == 0 {
@@ -202,7 +200,7 @@ func TestEpisodes(t *testing.T) {
 			t.Errorf("episode %d begins with\n%s\nthe first with\n%s", episode+1, text, first)
 		}
 		// Something that was not there, and a place of nobody.
-		for _, d := range []agents.Draft{
+		for _, d := range []agents.EffectDraft{
 			{Kind: "EntityCreated", SourceID: "gm", Payload: value(`{"entity_id":"ghost","entity_data":{}}`)},
 			{Kind: "Move", SourceID: "nobody", Payload: value(`{"to":[1,1]}`)},
 		} {
@@ -217,7 +215,7 @@ func TestEpisodes(t *testing.T) {
 		if err != nil || r.Infos["ant"].Rejection != nil {
 			t.Fatalf("episode %d: %v, %v", episode+1, r.Infos["ant"].Rejection, err)
 		}
-		if r, err = env.Step(ctx, map[string]move{"ant": south}); err != nil || !errors.Is(r.Infos["ant"].Rejection, agents.CooldownActive) {
+		if r, err = env.Step(ctx, map[string]move{"ant": south}); err != nil || !errors.Is(r.Infos["ant"].Rejection, agents.ErrCooldownActive) {
 			t.Fatalf("episode %d, at once again: %v, %v", episode+1, r.Infos["ant"].Rejection, err)
 		}
 	}
@@ -226,7 +224,7 @@ func TestEpisodes(t *testing.T) {
 // The same seed and actions give the same log, to the byte, whatever the order of the
 // maps; and so for every kind of time.
 func TestDeterminism(t *testing.T) {
-	for _, authority := range []sajou.TimeAuthority{sajou.TimeManual, sajou.TimeSim, sajou.TimeWall} {
+	for _, authority := range []session.TimeAuthority{session.TimeManual, session.TimeSim, session.TimeWall} {
 		t.Run(string(authority), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				seed := rapid.Uint64().Draw(rt, "seed")
@@ -247,9 +245,7 @@ func TestDeterminism(t *testing.T) {
 							break
 						}
 						r, err := env.Step(t.Context(), actions)
-						if err != nil {
-							rt.Fatal(err)
-						}
+						require.NoError(rt, err)
 						for id, o := range r.Observations {
 							if o.View.Digest() != o.View.ContextDigest {
 								rt.Fatalf("step %d: the digest of what %s knows is wrong", r.Step, id)
@@ -269,7 +265,7 @@ func TestDeterminism(t *testing.T) {
 // A step passes time: the world's time, the next step's and that of news on its way.
 func TestTime(t *testing.T) {
 	ctx := t.Context()
-	for _, authority := range []sajou.TimeAuthority{sajou.TimeManual, sajou.TimeSim} {
+	for _, authority := range []session.TimeAuthority{session.TimeManual, session.TimeSim} {
 		ses := open(t, vfs.NewMem(), authority)
 		spec := forager("ant", "bee", "cat")
 		spec.World, spec.Delta = corner(cornered), 250*time.Millisecond
@@ -284,9 +280,7 @@ func TestTime(t *testing.T) {
 				actions["ant"] = east
 			}
 			r, err := env.Step(ctx, actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if got, want := ses.Agents().Now(), time.Duration(step+1)*spec.Delta; got != want {
 				t.Errorf("%s: after step %d it is %v, want %v", authority, step+1, got, want)
 			}
@@ -297,7 +291,7 @@ func TestTime(t *testing.T) {
 					t.Errorf("%s: step %d: the digest of what %s knows is wrong", authority, step+1, id)
 				}
 			}
-			if told := at == (agents.Point{X: 1}); told != (step > 0) {
+			if told := at == (world.Position{X: 1}); told != (step > 0) {
 				t.Errorf("%s: after step %d bee knows of the move: %v", authority, step+1, told)
 			}
 		}
@@ -326,7 +320,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		spec := good()
 		spoil(&spec)
-		ses := open(t, vfs.NewMem(), sajou.TimeManual)
+		ses := open(t, vfs.NewMem(), session.TimeManual)
 		env, err := rl.New(ses, spec)
 		if err == nil {
 			defer env.Close()
@@ -335,9 +329,7 @@ func TestRefusals(t *testing.T) {
 		if err == nil {
 			_, err = env.Step(ctx, nil)
 		}
-		if !errors.Is(err, rl.ErrSpec) {
-			t.Errorf("%s: %v, want ErrSpec", name, err)
-		}
+		assert.ErrorIsf(t, err, rl.ErrSpec, "%s: %v, want ErrSpec", name, err)
 	}
 }
 
@@ -347,10 +339,8 @@ var zero float64
 // is none of its records.
 func TestForgedRecords(t *testing.T) {
 	ctx := t.Context()
-	ses := open(t, vfs.NewMem(), sajou.TimeManual)
-	if err := ses.Agents().Configure(ctx, value(`{"intent_kinds":["EpisodeBegan","EpisodeStep"],"cooldowns":"off"}`)); err != nil {
-		t.Fatal(err)
-	}
+	ses := open(t, vfs.NewMem(), session.TimeManual)
+	require.NoError(t, ses.Agents().Configure(ctx, value(`{"intent_kinds":["EpisodeBegan","EpisodeStep"],"cooldowns":"off"}`)))
 	env := newEnv(t, ses, forager("ant", "bee"))
 	if _, _, err := env.Reset(ctx, 1); err != nil {
 		t.Fatal(err)
@@ -361,9 +351,7 @@ func TestForgedRecords(t *testing.T) {
 			AgentID: "ant", ReqID: "forged" + kind, Kind: kind, ContextSeq: seq + uint64(i),
 			Payload: value(`{"episode":9,"step":1,"seed":3,"agents":["ant","bee"]}`),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	if _, err := env.Resume(ctx); err != nil || env.Episode() != 1 || env.Steps() != 0 {
 		t.Errorf("episode %d, step %d, %v", env.Episode(), env.Steps(), err)
@@ -372,7 +360,7 @@ func TestForgedRecords(t *testing.T) {
 		`{"episode":1,"step":2,"agents":[]}`: rl.ErrRecord,
 		`{"episode":"1"}`:                    rl.ErrRecord,
 	} {
-		ses := open(t, vfs.NewMem(), sajou.TimeManual)
+		ses := open(t, vfs.NewMem(), session.TimeManual)
 		env := newEnv(t, ses, forager("ant", "bee"))
 		if _, err := env.Resume(ctx); !errors.Is(err, rl.ErrReset) {
 			t.Errorf("resume before there is anything: %v", err)
@@ -380,7 +368,7 @@ func TestForgedRecords(t *testing.T) {
 		if _, _, err := env.Reset(ctx, 1); err != nil {
 			t.Fatal(err)
 		}
-		d := agents.Draft{Kind: rl.KindEpisodeStep, SourceID: "environment", Payload: value(payload)}
+		d := agents.EffectDraft{Kind: rl.KindEpisodeStep, SourceID: "environment", Payload: value(payload)}
 		if _, err := ses.Agents().Broadcast(ctx, d); err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +384,7 @@ func TestForgedRecords(t *testing.T) {
 
 // A context that ends is an error, and the same call takes the step.
 func TestCancelledStep(t *testing.T) {
-	ses := open(t, vfs.NewMem(), sajou.TimeManual)
+	ses := open(t, vfs.NewMem(), session.TimeManual)
 	spec := forager("ant", "bee", "cat")
 	spec.World = corner(cornered)
 	env := newEnv(t, ses, spec)

@@ -8,61 +8,61 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
-// Step takes the next step. An agent without an action asks for nothing. What is
-// refused is in the Infos. An error leaves open how far the step has come; the same
-// call takes it again.
-func (e *Env[A]) Step(ctx context.Context, actions map[string]A) (Result, error) {
+// Step takes the next step. An agent without an action submits nothing. Refusals
+// are in the Infos. After an error, the same call continues the step.
+func (e *Env[A]) Step(ctx context.Context, actions map[string]A) (StepResult, error) {
 	return e.StepAt(ctx, e.Steps()+1, actions)
 }
 
-// StepAt is [Env.Step] for who counts by himself: the step is the next one, or the
-// last one, of which it returns again what it came to. Any other is [ErrStep].
-func (e *Env[A]) StepAt(ctx context.Context, step uint64, actions map[string]A) (Result, error) {
+// StepAt is [Env.Step] for a caller that counts: the step is the next one, or the
+// last one, whose result it returns again. Any other is [ErrStep].
+func (e *Env[A]) StepAt(ctx context.Context, step uint64, actions map[string]A) (StepResult, error) {
 	return e.take(ctx, step, "", actions)
 }
 
-// take takes a step; turn is whose it is, of an AEC.
-func (e *Env[A]) take(ctx context.Context, step uint64, turn string, actions map[string]A) (Result, error) {
+// take takes a step; turn is the agent that acts, in an AEC.
+func (e *Env[A]) take(ctx context.Context, step uint64, turn string, actions map[string]A) (StepResult, error) {
 	switch {
 	case e.episode == nil:
-		return Result{}, ErrReset
+		return StepResult{}, ErrReset
 	case step == e.Steps() && step > 0:
 		return e.result(ctx, e.last)
 	case step != e.Steps()+1:
-		return Result{}, fmt.Errorf("%w: step %d after %d", ErrStep, step, e.Steps())
+		return StepResult{}, fmt.Errorf("%w: step %d after %d", ErrStep, step, e.Steps())
 	case len(e.active) == 0:
-		return Result{}, fmt.Errorf("%w: everybody is done", ErrReset)
+		return StepResult{}, fmt.Errorf("%w: everybody is done", ErrReset)
 	}
 	for _, id := range slices.Sorted(maps.Keys(actions)) {
 		if !slices.Contains(e.active, id) {
-			return Result{}, fmt.Errorf("%w: %q takes no part", ErrAction, id)
+			return StepResult{}, fmt.Errorf("%w: %q takes no part", ErrAction, id)
 		}
 	}
 	m := e.blank(step, turn)
 	outcomes, err := e.act(ctx, m, actions)
 	if err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
 	if err := e.pass(ctx, step); err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
 	state, err := e.ses.State(ctx)
 	if err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
-	after := sajou.WorldOf(state).World()
+	after := session.WorldOf(state).World()
 	m.After = state.Head().Seq
 	if err := e.judge(m, outcomes, after); err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
 	if err := e.record(ctx, m); err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
-	// The step is taken: before this line it is taken again, behind it never.
+	// The step is durable. After an earlier error it is taken again, from here on never.
 	for _, id := range e.active {
 		if turn == "" || turn == id {
 			e.members[id].heed()
@@ -73,7 +73,7 @@ func (e *Env[A]) take(ctx context.Context, step uint64, turn string, actions map
 	return e.result(ctx, m)
 }
 
-// blank returns what a step comes to if nothing happens in it.
+// blank returns the record of a step in which nothing happens.
 func (e *Env[A]) blank(step uint64, turn string) *mark {
 	m := &mark{Episode: e.episode.Episode, Step: step, Turn: turn, prev: e.episode.seq}
 	if e.last != nil {
@@ -114,14 +114,20 @@ func (e *Env[A]) act(ctx context.Context, m *mark, actions map[string]A) (map[st
 	}
 	for i := range m.Agents {
 		if o, ok := outcomes[m.Agents[i].Agent]; ok {
-			m.Agents[i].note(reqID, o)
+			j := &m.Agents[i]
+			if j.note(reqID, o); !o.OK() {
+				continue
+			}
+			if j.GlobalSeq, _, err = e.world.GlobalSeq(ctx, j.Agent, reqID); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return outcomes, nil
 }
 
-// judge asks the program what a step came to.
-func (e *Env[A]) judge(m *mark, outcomes map[string]agents.Outcome, after agents.Reader) error {
+// judge calls the program's functions for the result of a step.
+func (e *Env[A]) judge(m *mark, outcomes map[string]agents.Outcome, after world.ReadOnly) error {
 	for i := range m.Agents {
 		j := &m.Agents[i]
 		t := Transition{j.Agent, m.Episode, m.Step, e.before, after, outcomes[j.Agent]}
@@ -137,7 +143,7 @@ func (e *Env[A]) judge(m *mark, outcomes map[string]agents.Outcome, after agents
 	return nil
 }
 
-// record keeps what a step came to.
+// record records the result of a step.
 func (e *Env[A]) record(ctx context.Context, m *mark) error {
 	drafts, err := e.draft(nil, KindEpisodeStep, m)
 	if err != nil {
@@ -150,34 +156,34 @@ func (e *Env[A]) record(ctx context.Context, m *mark) error {
 	return nil
 }
 
-// result returns what a step came to, and what those who took part know now.
-func (e *Env[A]) result(ctx context.Context, m *mark) (Result, error) {
+// result returns the result of a step, with the present observations of its agents.
+func (e *Env[A]) result(ctx context.Context, m *mark) (StepResult, error) {
 	if err := e.effects(ctx, m); err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
 	if err := e.world.Settle(ctx); err != nil {
-		return Result{}, err
+		return StepResult{}, err
 	}
-	r := Result{
+	r := StepResult{
 		Episode: m.Episode, Step: m.Step,
-		Observations: map[string]Observation{}, Rewards: map[string]float64{},
-		Terminations: map[string]bool{}, Truncations: map[string]bool{}, Infos: map[string]Info{},
+		Observations: map[string]AgentObservation{}, Rewards: map[string]float64{},
+		Terminations: map[string]bool{}, Truncations: map[string]bool{}, Infos: map[string]StepInfo{},
 	}
 	for i := range m.Agents {
 		j := &m.Agents[i]
 		j.recall()
 		member := e.members[j.Agent]
 		if member == nil {
-			return Result{}, fmt.Errorf("%w: step %d of %q, who takes no part", ErrRecord, m.Step, j.Agent)
+			return StepResult{}, fmt.Errorf("%w: step %d of %q, who takes no part", ErrRecord, m.Step, j.Agent)
 		}
 		if err := member.listen(ctx, e.world); err != nil {
-			return Result{}, fmt.Errorf("rl: what %q is told: %w", j.Agent, err)
+			return StepResult{}, fmt.Errorf("rl: the observations of %q: %w", j.Agent, err)
 		}
 		o := member.observation()
 		r.Observations[j.Agent] = o
 		r.Rewards[j.Agent] = j.Reward
 		r.Terminations[j.Agent], r.Truncations[j.Agent] = j.Terminated, j.Truncated
-		info := Info{ReqID: j.ReqID, Effect: j.effect, Rejection: j.rejection}
+		info := StepInfo{ReqID: j.ReqID, Effect: j.effect, Rejection: j.rejection}
 		if e.spec.ActionMask != nil {
 			info.ActionMask = e.spec.ActionMask(e.before, o.View)
 		}

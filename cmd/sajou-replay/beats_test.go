@@ -12,9 +12,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -64,12 +67,12 @@ func playEvening(ctx context.Context, store, name, user, text string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	ses, err := eng.Begin(ctx, name, sajou.TimeManual)
+	ses, err := eng.Begin(ctx, name, session.TimeManual)
 	if err != nil {
 		return err
 	}
-	e, diagnostics := director.Parse("evening.json", []byte(text))
-	if err := diagnostics.Err(); err != nil {
+	e, diagnostics := episode.Parse("evening.json", []byte(text))
+	if err := diagnostics.Err(episode.ErrEpisode); err != nil {
 		return err
 	}
 	sig, err := signal.Parse([]byte(`{"id":"s1","type":"doorbell","timestamp":1,"source":"house","payload":{}}`))
@@ -83,12 +86,12 @@ func playEvening(ctx context.Context, store, name, user, text string) (err error
 	if err := d.Start(ctx, e, director.Opening{}); err != nil {
 		return err
 	}
-	var before []director.Message
+	var before []director.TranscriptLine
 	for i, said := range []string{"Come in.", "To you, and to old times.", "It is late.", "Good night."} {
-		in := director.Input{Turn: i + 1, Text: "Well."}
+		in := director.TurnInput{Turn: i + 1, Text: "Well."}
 		if user == "answers" && i == 2 {
 			in.Text = ""
-			before = append(before, director.Message{Role: "user", Text: "To us."})
+			before = append(before, director.TranscriptLine{Role: "user", Text: "To us."})
 		}
 		if user == "silent" && i > 1 {
 			break
@@ -97,15 +100,15 @@ func playEvening(ctx context.Context, store, name, user, text string) (err error
 			return err
 		}
 		if in.Text != "" {
-			before = append(before, director.Message{Role: "user", Text: in.Text})
+			before = append(before, director.TranscriptLine{Role: "user", Text: in.Text})
 		}
 		out, err := d.Respond(ctx, director.Response{Turn: i + 1, Text: said, Before: before})
 		if err != nil {
 			return err
 		}
-		before = append(before, director.Message{Role: "character", Text: said})
+		before = append(before, director.TranscriptLine{Role: "character", Text: said})
 		for _, in := range out.Insertions {
-			before = append(before, director.Message{Role: "character", Text: in.Line})
+			before = append(before, director.TranscriptLine{Role: "character", Text: in.Line})
 		}
 		if out.Choice != nil && user == "answers" {
 			if _, err := d.Choose(ctx, out.Choice.ID, out.Choice.Options[0].ID); err != nil {
@@ -120,15 +123,11 @@ func playEvening(ctx context.Context, store, name, user, text string) (err error
 func TestBeatsExitCodes(t *testing.T) {
 	store, dir := filepath.Join(t.TempDir(), "store"), t.TempDir()
 	const text = `{"id": "e", "policy": {"pending_choice": "free"}, "beats": [{"id": "toast", "character_instruction": "Drink.", "target_turn": 1, "detection_type": "automatic"}]}`
-	if err := playEvening(t.Context(), store, "evening", "answers", text); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, playEvening(t.Context(), store, "evening", "answers", text))
 	importLines(t, store, 3) // session a, which plays none
 	file, other := filepath.Join(dir, "e.json"), filepath.Join(dir, "other.json")
 	for name, text := range map[string]string{file: text, other: strings.Replace(text, `"e"`, `"o"`, 1)} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for _, tc := range []struct {
 		args string

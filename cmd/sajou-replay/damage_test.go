@@ -11,55 +11,44 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/stretchr/testify/require"
 )
 
-// quiet is a logger of the store that says nothing.
+// quiet is a logger of the store that discards everything.
 type quiet struct{}
 
-func (quiet) Infof(string, ...any)      {}
-func (quiet) Errorf(string, ...any)     {}
+func (quiet) Infof(string, ...any) {}
+
+func (quiet) Errorf(string, ...any) {}
+
 func (quiet) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 
 // cutNewest cuts the newest batch of a session in half, beneath the log.
 func cutNewest(t *testing.T, store, session string) {
 	t.Helper()
 	db, err := pebble.Open(store, &pebble.Options{FormatMajorVersion: pebble.FormatNewest, Logger: quiet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	value, closer, err := db.Get([]byte("s" + session))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	number := binary.BigEndian.Uint32(value)
-	if err := closer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, closer.Close())
 	it, err := db.NewIter(&pebble.IterOptions{
 		LowerBound: binary.BigEndian.AppendUint32([]byte("e"), number),
 		UpperBound: binary.BigEndian.AppendUint32([]byte("e"), number+1),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if !it.Last() {
 		t.Fatal("the session has no batch")
 	}
 	key, batch := bytes.Clone(it.Key()), bytes.Clone(it.Value())
-	if err := it.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Set(key, batch[:len(batch)/2], pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, it.Close())
+	require.NoError(t, db.Set(key, batch[:len(batch)/2], pebble.Sync))
+	require.NoError(t, db.Close())
 }
 
 // TestDamagedSession shows that verify names the fault of a session that cannot
-// be opened, that every other command about it points there, and that the
-// sessions beside it are not concerned.
+// be opened, that every other command about it recommends verify, and that the other
+// sessions of the store still work.
 func TestDamagedSession(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)

@@ -6,28 +6,34 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	sajou "github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/stagecmd"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/statecmd"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
+	"github.com/sajou-dev/sajou-go/ingest"
 	"github.com/sajou-dev/sajou-go/internal/lint"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
-// The demo's recording: a night in a lighthouse. A keeper sends three agents to
-// work. Who works glows; who fails smokes, and was meant to stop glowing: the
-// choreography for failed results lacks "interrupts", so one agent does both.
+// The recording of the demo: a night in a lighthouse. A keeper sends three agents
+// to work. An agent that works glows; an agent that fails smokes and should stop
+// glowing. The choreography for failed results lacks "interrupts", so one agent
+// does both.
 var (
 	//go:embed demo/session.jsonl
 	demoSession []byte
@@ -42,92 +48,80 @@ var (
 const (
 	demoName = "night-shift"
 
-	// demoWrong is true while the smith glows and smokes for one task.
+	// demoWrong is true while the smith glows and smokes at once.
 	demoWrong = `state.stage.entities.smoke.visible && state.stage.entities.smith.strength > 0.5`
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *cli.App) *cobra.Command {
 	var pictures string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Record a bundled session, play it, and hunt down its visual bug",
-		Long: `Demo shows in some seconds what sajou-replay is for. It records a bundled session
-of three agents at work, verifies its chain, plays it, finds the entry where the
-picture goes wrong, by scan and by bisect, and draws the stage before and after.
-It tells what it does and which command does the same, and leaves the session in
-the store to explore. With --pictures it leaves the two pictures in a directory.
+		Short: "Record a bundled session and find its visual bug",
+		Long: `Demo is a tour of sajou-replay that takes a few seconds. It records a bundled
+session of three agents, verifies the hash chain, plays the session, finds the
+entry at which the picture goes wrong by scan and by bisect, and compares the
+stage before and after. It prints the command for each step, and leaves the
+session in the store. --pictures saves the two pictures in a directory.
 
-Run again it records the session again, under another name.`,
+Each run records the session under a new name: night-shift, night-shift-2, …`,
 		Example: `  sajou-replay demo
   sajou-replay demo --pictures .
-  sajou-replay demo -C /tmp/try-it`,
+  sajou-replay demo -C try-it`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.format != "text" {
-				return misuse("the demo talks to people; -o %s has no meaning for it", a.format)
+			if a.Format != "text" {
+				return cli.Misuse("demo writes text only; omit -o %s", a.Format)
 			}
-			return a.demo(cmd.Context(), pictures)
+			return runDemo(cmd.Context(), a, pictures)
 		},
 	}
-	cmd.Flags().StringVar(&pictures, "pictures", "", "directory to draw the stage into, before and after the bug")
+	cmd.Flags().StringVar(&pictures, "pictures", "", "save pictures of the stage before and after the bug in `DIR`")
 	_ = cmd.MarkFlagDirname("pictures")
 	return cmd
 }
 
-// demo is one telling, chapter by chapter.
-func (a *app) demo(ctx context.Context, pictures string) error {
+// runDemo runs the steps of the demo.
+func runDemo(ctx context.Context, a *cli.App, pictures string) error {
 	if pictures != "" {
-		if err := os.MkdirAll(pictures, 0o777); err != nil {
+		if err := cli.MakeDirectory(pictures); err != nil {
 			return err
 		}
 	}
-	name, err := a.demoRecord(ctx)
+	name, err := demoRecord(ctx, a)
 	if err != nil {
 		return err
 	}
-	t, err := a.target(name)
+	t, err := a.OpenSession(name)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	for _, chapter := range []func(context.Context, *target) error{a.demoVerify, a.demoPlay} {
-		if err := chapter(ctx, t); err != nil {
-			return err
-		}
+	if err := demoVerify(ctx, a, t); err != nil {
+		return err
 	}
-	wrong, err := a.demoHunt(ctx, t)
+	if err := demoPlay(ctx, a, t); err != nil {
+		return err
+	}
+	wrong, err := demoHunt(ctx, a, t)
 	if err != nil {
 		return err
 	}
-	return a.demoLook(ctx, t, wrong, pictures)
+	return demoLook(ctx, a, t, wrong, pictures)
 }
 
-// tell writes a paragraph of the telling.
-func (a *app) tell(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.stdout, format+"\n", args...)
+// say writes a paragraph.
+func say(a *cli.App, format string, args ...any) error {
+	_, err := fmt.Fprintf(a.Stdout, format+"\n", args...)
 	return err
 }
 
-// command shows a command as the reader would type it, who may have no
-// sajou-replay on the path yet.
-func (a *app) command(line string) string {
-	program := "sajou-replay"
-	if strings.Contains(os.Args[0], "go-build") {
-		program = "go run ./cmd/sajou-replay"
-	}
-	if a.store != defaultStore {
-		program += " -C " + a.store
-	}
-	return "    " + program + " " + line
-}
-
 // demoRecord records the session and returns its name.
-func (a *app) demoRecord(ctx context.Context) (name string, err error) {
+func demoRecord(ctx context.Context, a *cli.App) (name string, err error) {
 	definitions, err := demoDeclarations()
 	if err != nil {
 		return "", err
 	}
-	engine, err := a.openWriting()
+	engine, err := a.OpenWriting()
 	if err != nil {
 		return "", err
 	}
@@ -140,33 +134,37 @@ func (a *app) demoRecord(ctx context.Context) (name string, err error) {
 	for n := 2; slices.Contains(names, name); n++ {
 		name = fmt.Sprintf("%s-%d", demoName, n)
 	}
-	r := &recorder{definitions: definitions, meter: newMeter(a.stderr)}
-	if r.session, err = engine.Session(ctx, name); err != nil {
+	session, err := engine.Session(ctx, name)
+	if err != nil {
 		return "", err
 	}
-	if err := r.readAll(ctx, []string{"-"}, bytes.NewReader(demoSession)); err != nil {
+	r, err := ingest.NewRecorder(ctx, session, ingest.Config{Definitions: definitions})
+	if err != nil {
 		return "", err
 	}
-	head := r.session.Head()
-	return name, a.tell(`1. A recording
+	defer r.Close()
+	if err := r.All(ctx, ingest.JSONL(bytes.NewReader(demoSession), "demo/session.jsonl", false)); err != nil {
+		return "", err
+	}
+	recorded := r.Tally()
+	return name, say(a, `1. A recording
 
-Three agents, scout, smith and scribe, work through a night in a lighthouse.
-Their %d signals, and the %s
-that make a picture of them, are now the session %q in the
-store %s:
-%d entries, each chained to the one before by its hash. It stands at
+Three agents, scout, smith and scribe, work for a night in a lighthouse. Their
+%d signals, and the %s that draw
+them, are now the session %q in the store %s.
+It has %d entries, each with the hash of the one before. Its head is
     %v
-The same recording gives this very hash on every machine.
-`, r.signals, declarationsText(definitions), name, a.store, head.Seq, head)
+The same recording has the same head on every machine.
+`, recorded.Signals, cli.DeclarationsText(definitions), name, a.Store, recorded.Head.Seq, recorded.Head)
 }
 
-// demoDeclarations is what the demo's recording begins with.
-func demoDeclarations() ([]choreography.Declaration, error) {
-	var all []choreography.Declaration
-	c := new(choreography.Catalog)
+// demoDeclarations returns the declarations at the beginning of the recording.
+func demoDeclarations() ([]language.Declaration, error) {
+	var all []language.Declaration
+	c := new(language.Catalog)
 	for _, file := range []lint.File{{Name: "demo/scene.json", Text: demoScene}, {Name: "demo/choreographies.json", Text: demoChoreographies}} {
 		declared, next, diagnostics := lint.Read(c, file.Name, file.Text)
-		if err := diagnostics.Err(); err != nil {
+		if err := diagnostics.Err(definition.ErrInvalid); err != nil {
 			return nil, err
 		}
 		for _, d := range declared {
@@ -177,102 +175,102 @@ func demoDeclarations() ([]choreography.Declaration, error) {
 	return all, nil
 }
 
-func (a *app) demoVerify(ctx context.Context, t *target) error {
-	report, err := t.engine.Log().Verify(ctx, t.name, eventlog.VerifyOptions{})
+func demoVerify(ctx context.Context, a *cli.App, t *cli.OpenedSession) error {
+	report, err := t.Engine.Log().Verify(ctx, t.Name, verify.Options{})
 	if err != nil {
 		return err
 	}
 	if report.Fault != nil {
-		return fail(exitNo, "the demo's own recording does not verify: %v", report.Fault)
+		return cli.Fail(cli.ExitNo, "the recording of the demo does not verify: %v", report.Fault)
 	}
-	return a.tell(`2. Is it whole?
+	return say(a, `2. Is it intact?
 
-Yes: all %d links hold. Nothing was altered, dropped, moved or brought in.
+Yes: all %d links are right. No entry was altered, removed, moved or inserted.
 %s
-`, report.Head.Seq, a.command("verify"))
+`, report.Head.Seq, a.CommandLine("verify"))
 }
 
-func (a *app) demoPlay(ctx context.Context, t *target) error {
-	p := pace{idle: 300 * time.Millisecond}
-	if isTerminal(a.stdout) {
-		p.rate = 8
+func demoPlay(ctx context.Context, a *cli.App, t *cli.OpenedSession) error {
+	p := stagecmd.Pace{Idle: 300 * time.Millisecond}
+	if cli.IsTerminal(a.Stdout) {
+		p.Rate = 8
 	}
-	if err := a.tell(`3. What a renderer is told
+	if err := say(a, `3. What a renderer receives
 
-Each line is a command: the entry it comes at, session time, the performance it
-belongs to, and what to do.
+Each line is a command: its entry, session time, performance, and action.
 %s
-`, a.command("play --rate 8 --fps 0 1..end")); err != nil {
+`, a.CommandLine("play --rate 8 --fps 0 1..end")); err != nil {
 		return err
 	}
-	if err := a.play(ctx, t, replay.Moment{Seq: 1}, replay.Moment{Seq: t.travel.Head().Seq}, p); err != nil {
+	if err := stagecmd.PlayCommands(ctx, a, t, replay.Moment{Seq: 1}, replay.Moment{Seq: t.Travel.Head().Seq}, p); err != nil {
 		return err
 	}
-	return a.tell("")
+	return say(a, "")
 }
 
-// demoHunt tells how the bug is found, and returns the entry that has it.
-func (a *app) demoHunt(ctx context.Context, t *target) (eventlog.Seq, error) {
-	if err := a.tell(`4. Something is wrong with the picture
+// demoHunt shows how to find the bug, and returns its entry.
+func demoHunt(ctx context.Context, a *cli.App, t *cli.OpenedSession) (eventlog.Seq, error) {
+	if err := say(a, `4. The picture is wrong
 
-Who works glows. Who fails smokes, and should not glow any more. But in the end
-the smith does both. Since when? An expression says what is wrong, on the stage:
+An agent that works glows. An agent that fails smokes and should stop glowing.
+But at the end the smith does both. Since when? An expression over the stage is
+true while the picture is wrong:
 
     WRONG='%s'
 
 5. Found by scan
 
-The state is folded anew at every entry, in one pass, and the expression asked
-each time. It is first true at
+Scan computes the state at every entry, in one pass, and evaluates the
+expression. It is first true at
 `, demoWrong); err != nil {
 		return 0, err
 	}
-	scanned, err := a.demoScan(ctx, t)
+	scanned, err := demoScan(ctx, a, t)
 	if err != nil {
 		return 0, err
 	}
-	if err := a.tell(`%s
+	if err := say(a, `%s
 
 6. Found by bisect
 
-Where a test is dear (a rendered picture, a person looking) fewer are better:
-half of what is left, each time.
-`, a.command("scan --first --where \"$WRONG\"")); err != nil {
+If a test is expensive (a rendered picture, a person looking), fewer tests are
+better. Each test halves the range.
+`, a.CommandLine("scan --first --where \"$WRONG\"")); err != nil {
 		return 0, err
 	}
-	bisected, err := a.demoBisect(ctx, t)
+	bisected, err := demoBisect(ctx, a, t)
 	if err != nil {
 		return 0, err
 	}
 	if scanned != bisected {
-		return 0, fail(exitNo, "scan found entry %d and bisect %d", scanned, bisected)
+		return 0, cli.Fail(cli.ExitNo, "scan found entry %d and bisect %d", scanned, bisected)
 	}
-	return scanned, a.tell(`%s
+	return scanned, say(a, `%s
 
-Both say entry %d: a tool_result that tells of a failure. A success interrupts
-the performance that glows; the choreography for failures lacks
+Both find entry %d: a tool_result that reports a failure. The choreography for a
+success interrupts the glowing performance; the one for a failure lacks
 "interrupts": true.
-`, a.command("bisect --good 0 --bad end --where \"$WRONG\""), scanned)
+`, a.CommandLine("bisect --good 0 --bad end --where \"$WRONG\""), scanned)
 }
 
-// demoLook draws the stage before and after the entry that is wrong.
-func (a *app) demoLook(ctx context.Context, t *target, wrong eventlog.Seq, pictures string) error {
-	// The smoke has to rise before it is seen.
-	before, after := momentOf(wrong-1), replay.Moment{Seq: wrong + 2, Offset: 400 * time.Millisecond}
-	if err := a.tell("7. See for yourself\n"); err != nil {
+// demoLook compares and draws the stage before and after the wrong entry.
+func demoLook(ctx context.Context, a *cli.App, t *cli.OpenedSession, wrong eventlog.Seq, pictures string) error {
+	// The smoke is visible only after it has risen for a while.
+	before, after := cli.MomentOf(wrong-1), replay.Moment{Seq: wrong + 2, Offset: 400 * time.Millisecond}
+	if err := say(a, "7. What has changed\n"); err != nil {
 		return err
 	}
-	s := t.stagedWith(nil)
-	f, err := s.frame(ctx, before)
+	s := t.Reel(nil)
+	f, err := s.Shot(ctx, before)
 	if err != nil {
 		return err
 	}
-	g, err := s.frame(ctx, after)
+	g, err := s.Shot(ctx, after)
 	if err != nil {
 		return err
 	}
-	for _, d := range picture.Differences(f, g, 0) {
-		if err := a.tell("    %s", printable(d.String())); err != nil {
+	for _, d := range picture.Differences(f.Frame, g.Frame, 0) {
+		if err := say(a, "    %s", termtext.Printable(d.String())); err != nil {
 			return err
 		}
 	}
@@ -280,70 +278,70 @@ func (a *app) demoLook(ctx context.Context, t *target, wrong eventlog.Seq, pictu
 		name  string
 		at    replay.Moment
 		frame *stage.Frame
-	}{{"before.svg", before, f}, {"after.svg", after, g}} {
+	}{{"before.svg", before, f.Frame}, {"after.svg", after, g.Frame}} {
 		if pictures == "" {
 			continue
 		}
-		d := picture.Draw(p.frame, picture.Options{Title: t.name, Address: p.at.String(), Clock: true})
-		if err := writeFile(filepath.Join(pictures, p.name), drawn(d, "svg")); err != nil {
+		d := picture.Draw(p.frame, picture.Options{Title: t.Name, Address: p.at.String(), Clock: true})
+		if err := cli.WriteFile(filepath.Join(pictures, p.name), cli.Encode(d, "svg")); err != nil {
 			return err
 		}
 	}
 	made := ""
 	if pictures != "" {
-		made = fmt.Sprintf("\nThe two pictures are in %s now.", shellWord(pictures))
+		made = fmt.Sprintf("\nThe two pictures are in %s.", cli.ShellWord(pictures))
 	}
-	return a.tell(`
+	return say(a, `
 %s
 %s%s
 
-There is more to see:
+Try next:
 
 %s
 %s
 %s
 %s
 %s`,
-		a.command(fmt.Sprintf("render %v --caption -o before.svg", before)),
-		a.command(fmt.Sprintf("render %v --caption -o after.svg", after)), made,
-		a.command("play --stage --rate 4"),
-		a.command(fmt.Sprintf("show %d", wrong)),
-		a.command(fmt.Sprintf("diff %d %d", wrong-1, wrong)),
-		a.command(fmt.Sprintf("play --fps 0 %d..%d", wrong-1, wrong+4)),
-		a.command("help"))
+		a.CommandLine(fmt.Sprintf("render %v --caption -o before.svg", before)),
+		a.CommandLine(fmt.Sprintf("render %v --caption -o after.svg", after)), made,
+		a.CommandLine("play --stage --rate 4"),
+		a.CommandLine(fmt.Sprintf("show %d", wrong)),
+		a.CommandLine(fmt.Sprintf("diff %d %d", wrong-1, wrong)),
+		a.CommandLine(fmt.Sprintf("play --fps 0 %d..%d", wrong-1, wrong+4)),
+		a.CommandLine("help"))
 }
 
-// demoScan shows and returns the first entry where the picture is wrong.
-func (a *app) demoScan(ctx context.Context, t *target) (eventlog.Seq, error) {
-	find, err := newFinder(demoWrong, replay.First)
+// demoScan shows and returns the first entry with the wrong picture.
+func demoScan(ctx context.Context, a *cli.App, t *cli.OpenedSession) (eventlog.Seq, error) {
+	find, err := statecmd.NewFinder(demoWrong, replay.First)
 	if err != nil {
 		return 0, err
 	}
-	for hit, err := range t.travel.Scan(ctx, 1, t.travel.Head().Seq, find.predicate, find.mode) {
+	for hit, err := range t.Travel.Scan(ctx, 1, t.Travel.Head().Seq, find.Predicate, find.Mode) {
 		if err != nil {
-			return 0, scanError(err)
+			return 0, cli.ScanError(err)
 		}
-		return hit.Entry.Seq, a.tell("%s", entryText(&hit.Entry))
+		return hit.Entry.Seq, say(a, "%s", cli.EntryText(&hit.Entry))
 	}
-	return 0, fail(exitNo, "the demo's bug was not found")
+	return 0, cli.Fail(cli.ExitNo, "the demo's bug was not found")
 }
 
 // demoBisect shows each test and returns the first bad entry.
-func (a *app) demoBisect(ctx context.Context, t *target) (eventlog.Seq, error) {
-	wrong, err := where.Compile(demoWrong, sajou.Projections())
+func demoBisect(ctx context.Context, a *cli.App, t *cli.OpenedSession) (eventlog.Seq, error) {
+	wrong, err := where.Compile(demoWrong, session.Projections(session.ProjectionConfig{}))
 	if err != nil {
 		return 0, err
 	}
-	test := t.asks(wrong)
-	found, err := t.travel.Bisect(ctx, 0, t.travel.Head().Seq, func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.Verdict, error) {
+	test := statecmd.ExpressionTest(t, wrong)
+	found, err := t.Travel.Bisect(ctx, 0, t.Travel.Head().Seq, func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.TestResult, error) {
 		verdict, err := test(ctx, m, f)
 		if err != nil {
 			return 0, err
 		}
-		return verdict, a.tell("%6d  %s  %v", m.Seq, clockText(f.At()), verdict)
+		return verdict, say(a, "%6d  %s  %v", m.Seq, cli.ClockText(f.At()), verdict)
 	})
 	if err != nil {
 		return 0, err
 	}
-	return found.Bad, a.tell("%v\n", found)
+	return found.Bad, say(a, "%v\n", found)
 }

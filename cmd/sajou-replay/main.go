@@ -1,33 +1,35 @@
-// Command sajou-replay opens recorded sessions and travels in time through
+// Command sajou-replay records sessions of AI agents and travels in time through
 // them: it imports and exports recordings, shows entries and states, plays
-// choreographies, verifies the chain, and finds the entry where something
-// went wrong.
+// choreographies, verifies the hash chain, and finds the entry where a state or a
+// picture went wrong.
 //
 //	sajou-replay import session.jsonl --define choreographies.json
 //	sajou-replay play
 //	sajou-replay scan --where 'entry.type == "error"' --first
 //	sajou-replay help
 //
-// Results go to stdout, everything else to stderr. The exit codes:
+// The package has the command tree, the demo, and the commands version and man.
+// The other commands are in internal, one package a family: logcmd, statecmd,
+// stagecmd, agentscmd and episodecmd. They share package cli and have flags, text
+// and exit codes; the work is done by packages that other programs can use.
 //
-//	0    yes, same, verified
-//	1    no, differs, failed
-//	2    misuse: a bad flag, expression or address
-//	3    done, but with loss
-//	4    no such store, session or address
-//	5    inconclusive
-//	6    the store is locked or read-only
-//	7    the predicate's program could not run
-//	125  an end of the bisection cannot be tested
-//	130  interrupted
+// Results go to stdout, everything else to stderr. The exit codes are described by
+// the help of the program.
 package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 )
+
+// endTimeout is the time that an interrupted command has to end.
+const endTimeout = 5 * time.Second
 
 func main() { os.Exit(realMain()) }
 
@@ -35,8 +37,20 @@ func main() { os.Exit(realMain()) }
 func realMain() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A reader of our output that goes away shall be an error of the write,
-	// so that stores are closed; programs that we start do not inherit this.
+	// An interrupted command ends by itself. If it cannot, because a disk or the
+	// reader of a pipe does not answer, a second signal or the timeout ends the
+	// process. Durable entries stay intact.
+	context.AfterFunc(ctx, func() {
+		stop()
+		time.AfterFunc(endTimeout, func() {
+			fmt.Fprintln(os.Stderr, "sajou-replay: interrupted; the command did not end within 5 seconds and was stopped")
+			os.Exit(cli.ExitInterrupted)
+		})
+	})
+	// With SIGPIPE caught, a closed pipe is an error of the write, so that the
+	// command still closes its store. Programs that bisect starts do not inherit it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return exitCode(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr), os.Stderr)
+	a := &cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	a.Memory.End = func(err error) { os.Exit(cli.ExitCode(err, os.Stderr)) }
+	return cli.ExitCode(execute(ctx, a, os.Args[1:]), os.Stderr)
 }

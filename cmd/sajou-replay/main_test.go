@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -30,13 +32,10 @@ func TestMain(m *testing.M) {
 
 var update = flag.Bool("update", false, "write what commands print into the golden files of the scripts")
 
-// TestScript runs the command as people do; each file in testdata/script is
-// one story. The command "code N CMD..." checks an exit code.
+// TestScript runs the program as users do. Each file in testdata/script is a story.
 func TestScript(t *testing.T) {
 	docs, err := filepath.Abs("../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -49,7 +48,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// result is what one command line gave.
+// result is the output and the exit code of a command line.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -59,7 +58,7 @@ func sajouReplay(ctx context.Context, t *testing.T, stdin io.Reader, args ...str
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	err := run(ctx, args, stdin, &stdout, &stderr)
-	code := exitCode(err, &stderr)
+	code := cli.ExitCode(err, &stderr)
 	return result{stdout.String(), stderr.String(), code}
 }
 
@@ -85,15 +84,13 @@ func importLines(t *testing.T, store string, n int) {
 	}
 }
 
-// TestExitCodes shows the code and that there is at most one line about it,
-// for every kind of mistake.
+// TestExitCodes shows the exit code of every kind of mistake, and that the error is at
+// most one line.
 func TestExitCodes(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("{\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("{\n"), 0o600))
 	dir := t.TempDir()
 	for _, tc := range []struct {
 		args string
@@ -262,14 +259,11 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestStores shows what a store that is not there, is a file, or is held by
-// another says.
+// TestStores shows the errors for a store that is missing, a file, or in use.
 func TestStores(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
 	if r := sajouReplay(t.Context(), t, nil, "-C", filepath.Join(dir, "none"), "ls"); r.code != 4 || !strings.Contains(r.stderr, "no store") {
 		t.Errorf("no store: exit %d, %s", r.code, r.stderr)
 	}
@@ -289,9 +283,7 @@ func TestStores(t *testing.T) {
 		t.Fatal(manifests, err)
 	}
 	for _, name := range manifests {
-		if err := os.WriteFile(name, []byte("garbage"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(name, []byte("garbage"), 0o600))
 	}
 	for _, args := range [][]string{{"ls"}, {"verify"}, {"import", "-"}} {
 		r := sajouReplay(t.Context(), t, strings.NewReader(""), append([]string{"-C", store}, args...)...)
@@ -301,18 +293,14 @@ func TestStores(t *testing.T) {
 	}
 	store = filepath.Join(dir, "store")
 	engine, err := sajou.Open(store, sajou.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, args := range [][]string{{"ls"}, {"import", "-"}, {"verify"}} {
 		r := sajouReplay(t.Context(), t, strings.NewReader(""), append([]string{"-C", store, "--wait", "0"}, args...)...)
 		if r.code != 6 || !strings.Contains(r.stderr, "in use") {
 			t.Errorf("%v on a store in use: exit %d, %s", args, r.code, r.stderr)
 		}
 	}
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, engine.Close())
 	if r := sajouReplay(t.Context(), t, nil, "-C", store, "ls", "-o", "json"); r.code != 0 || r.stdout != "[]\n" {
 		t.Errorf("an empty store: exit %d, %q", r.code, r.stdout)
 	}
@@ -321,8 +309,8 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// TestUntestableEnd shows that an end which the program cannot tell about is
-// not taken for one that is wrong.
+// TestUntestableEnd shows that an end that the program skips is not reported as a
+// wrong end.
 func TestUntestableEnd(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)
@@ -332,26 +320,26 @@ func TestUntestableEnd(t *testing.T) {
 	}
 }
 
-// brokenPipe is a reader that went away.
+// brokenPipe is a stdout whose reader has closed it.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// TestBrokenPipe shows that output into a reader that has seen enough ends
-// quietly.
+// TestBrokenPipe shows that a command ends without an error when the reader of its
+// output closes the pipe.
 func TestBrokenPipe(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)
 	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0", "play --rate 0 --stage", "render end -o -", "render 1 2 --compare"} {
 		var stderr bytes.Buffer
 		err := run(t.Context(), append([]string{"-C", store}, strings.Fields(args)...), nil, brokenPipe{}, &stderr)
-		if code := exitCode(err, &stderr); code != 0 || strings.Contains(stderr.String(), "pipe") {
+		if code := cli.ExitCode(err, &stderr); code != 0 || strings.Contains(stderr.String(), "pipe") {
 			t.Errorf("%s: exit %d, %s", args, code, stderr.String())
 		}
 	}
 }
 
-// interrupting hands out lines, and interrupts when they have been read.
+// interrupting returns lines, and interrupts the command when they have been read.
 type interrupting struct {
 	io.Reader
 	interrupt func()
@@ -366,8 +354,8 @@ func (r *interrupting) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestInterrupt shows that an interrupted import keeps and reports what was
-// whole.
+// TestInterrupt shows that an interrupted import keeps and reports its durable
+// entries.
 func TestInterrupt(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -389,8 +377,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestRawExport recomputes a chain from its raw export with nothing but
-// SHA-256, as docs/audit.md tells.
+// TestRawExport recomputes a chain from its raw export with SHA-256 alone, as
+// docs/audit.md describes.
 func TestRawExport(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 20)
@@ -400,9 +388,7 @@ func TestRawExport(t *testing.T) {
 		t.Fatalf("exit %d, %d lines, %s", r.code, len(lines), r.stderr)
 	}
 	var header struct{ Session, Genesis string }
-	if err := json.Unmarshal([]byte(lines[0]), &header); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &header))
 	link := sha256.Sum256([]byte("sajou.session/1\n" + header.Session))
 	if header.Session != "a" || header.Genesis != hex.EncodeToString(link[:]) {
 		t.Fatalf("header %+v, want genesis %x", header, link)
@@ -412,13 +398,9 @@ func TestRawExport(t *testing.T) {
 			Session, Hash, Entry string
 			Seq                  int
 		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		stored, err := base64.StdEncoding.DecodeString(e.Entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		link = sha256.Sum256(append(link[:], stored...))
 		if e.Session != "a" || e.Seq != i+1 || e.Hash != hex.EncodeToString(link[:]) {
 			t.Fatalf("entry %d: %+v, want hash %x", i+1, e, link)
@@ -429,24 +411,8 @@ func TestRawExport(t *testing.T) {
 	}
 }
 
-// TestHelp shows that every command teaches: a long text and an example.
-func TestHelp(t *testing.T) {
-	a := &app{}
-	commands := a.root().Commands()
-	for len(commands) > 0 {
-		cmd := commands[0]
-		commands = append(commands[1:], cmd.Commands()...)
-		if name := cmd.CommandPath(); strings.Contains(name, "completion") || strings.HasSuffix(name, "help") {
-			continue
-		}
-		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
-			t.Errorf("%s lacks a short text, a long one or an example", cmd.CommandPath())
-		}
-	}
-}
-
-// TestTailFollow shows that tail -f prints what another process records, says
-// once that the store is busy, and ends when it is interrupted.
+// TestTailFollow shows that tail -f prints the entries of another process, remarks
+// once that the store is in use, and ends when it is interrupted.
 func TestTailFollow(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 2)
@@ -457,35 +423,27 @@ func TestTailFollow(t *testing.T) {
 	ended := make(chan int, 1) // holds the one code
 	go func() {
 		err := run(ctx, []string{"-C", store, "--wait", "0", "tail", "-f", "-n", "1", "--interval", "5ms", "-o", "jsonl"}, nil, stdout, stderr)
-		ended <- exitCode(err, io.Discard)
+		ended <- cli.ExitCode(err, io.Discard)
 	}()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || !strings.Contains(lines.Text(), `"seq":3,`) {
 		t.Fatalf("first line %q, want the last entry", lines.Text())
 	}
-	// Held here, the store is busy; the remark comes when tail has seen that.
+	// This process holds the store, so tail remarks that it is in use.
 	engine, err := sajou.Open(store, sajou.Config{LockWait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := bufio.NewScanner(remarks)
 	if !said.Scan() || !strings.Contains(said.Text(), "in use by another process; waiting") {
 		t.Fatalf("remark %q, want that the store is in use", said.Text())
 	}
 	session, err := engine.Session(ctx, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sig, err := signal.Parse([]byte(`{"id":"new","type":"note","timestamp":9000,"source":"s","payload":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := session.Signal(ctx, sig); err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, engine.Close())
 	if !lines.Scan() || !strings.Contains(lines.Text(), `"id":"new"`) {
 		t.Fatalf("next line %q, want the new entry", lines.Text())
 	}
@@ -494,34 +452,3 @@ func TestTailFollow(t *testing.T) {
 		t.Errorf("exit %d, want 130", code)
 	}
 }
-
-// TestLines shows that lines are found whatever they end with, and that a line
-// without an end takes no more memory than is allowed.
-func TestLines(t *testing.T) {
-	lines := newLineReader(strings.NewReader("\xef\xbb\xbfone\r\n\n  \n two \nthree"))
-	for i, want := range []string{"one", "two", "three"} {
-		got, err := lines.next()
-		if err != nil || string(got) != want || lines.number != []int{1, 4, 5}[i] {
-			t.Errorf("line %d is %q, %v, want %q", lines.number, got, err, want)
-		}
-	}
-	if _, err := lines.next(); !errors.Is(err, io.EOF) {
-		t.Errorf("at the end: %v", err)
-	}
-	endless := newLineReader(zeros{})
-	if _, err := endless.next(); !errors.Is(err, errLongLine) {
-		t.Errorf("a line without an end: %v", err)
-	}
-	if n := cap(endless.long); n > 2*maxLine {
-		t.Errorf("a line without an end took %d bytes", n)
-	}
-	full := strings.Repeat("x", maxLine-1)
-	if got, err := newLineReader(strings.NewReader(full + "\n")).next(); err != nil || string(got) != full {
-		t.Errorf("a line of %d bytes: %d bytes, %v", maxLine, len(got), err)
-	}
-}
-
-// zeros is a text of one line without an end.
-type zeros struct{}
-
-func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }

@@ -10,14 +10,18 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// TestQuestionScript asks what agents knew. Each file in testdata/question is
-// one story, told of a store that the command "record" makes.
+// TestQuestionScript queries agents. Each file in testdata/question is a story about a
+// store that the command "record" creates.
 func TestQuestionScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/question",
@@ -35,16 +39,16 @@ func TestQuestionScript(t *testing.T) {
 	})
 }
 
-// recordVault records the session vault: a scout with slow news walks up to a
-// vault while somebody opens it, is whispered a password, thinks twice and is
-// interrupted, and leaves; a clerk may see all but codes.
+// recordVault records the session vault: a scout with a high latency walks up to a
+// vault while another agent opens it, receives a whispered password, generates twice
+// and is interrupted, and leaves. A clerk may see everything but codes.
 func recordVault(ctx context.Context, store string) (err error) {
 	eng, err := sajou.Open(store, sajou.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, eng.Close()) }()
-	ses, err := eng.Begin(ctx, "vault", sajou.TimeManual)
+	ses, err := eng.Begin(ctx, "vault", session.TimeManual)
 	if err != nil {
 		return err
 	}
@@ -66,8 +70,8 @@ func recordVault(ctx context.Context, store string) (err error) {
 	r.happens("Speak", "clerk", `{"text":"the password is swordfish","channel":"private","target_id":"scout"}`)
 	r.wait(3000)
 	r.submit("scout", "step", "Move", `{"to":[6,0]}`, agents.Code(""))
-	r.submit("scout", "pull", "Interact", `{"target_id":"lever","type":"use"}`, agents.Invalid)
-	r.submit("scout", "old", "Move", `{"to":[7,0]}`, agents.StaleContext)
+	r.submit("scout", "pull", "Interact", `{"target_id":"lever","type":"use"}`, agents.ErrInvalid)
+	r.submit("scout", "old", "Move", `{"to":[7,0]}`, agents.ErrStaleContext)
 	r.begin("scout", "given-up")
 	r.wait(3010)
 	r.happens("Move", "scout", `{"to":[100,0]}`)
@@ -79,10 +83,10 @@ func recordVault(ctx context.Context, store string) (err error) {
 	return r.err
 }
 
-// recording does one thing after the other, until one fails.
+// recording runs steps until one fails.
 type recording struct {
 	ctx   context.Context
-	world *sajou.Agents
+	world *agentslive.Agents
 	err   error
 }
 
@@ -99,7 +103,7 @@ func (r *recording) value(text string) signal.Value {
 }
 
 func (r *recording) happens(kind, source, payload string) {
-	_, err := r.world.Broadcast(r.ctx, agents.Draft{Kind: kind, SourceID: source, Payload: r.value(payload)})
+	_, err := r.world.Broadcast(r.ctx, agents.EffectDraft{Kind: kind, SourceID: source, Payload: r.value(payload)})
 	r.do(err)
 }
 
@@ -122,10 +126,10 @@ func (r *recording) begin(id, req string) {
 	}
 }
 
-// submit asks for something; of what is to be stale the context is old.
+// submit submits an intent, with an old context if it is to be stale.
 func (r *recording) submit(id, req, kind, payload string, want agents.Code) {
 	in := agents.Intent{Kind: kind, AgentID: id, ReqID: req, Payload: r.value(payload), ContextSeq: 99}
-	if want == agents.StaleContext {
+	if want == agents.ErrStaleContext {
 		in.ContextSeq = 1
 	}
 	if _, err := r.world.Submit(r.ctx, in); want == "" || !errors.Is(err, want) {
@@ -133,15 +137,11 @@ func (r *recording) submit(id, req, kind, payload string, want agents.Code) {
 	}
 }
 
-// TestQuestionExitCodes shows the code for every kind of answer and of mistake.
+// TestQuestionExitCodes shows the exit code of every kind of answer and mistake.
 func TestQuestionExitCodes(t *testing.T) {
 	store, policy := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "policy.json")
-	if err := recordVault(t.Context(), store); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(policy, []byte(`{"policy":"self"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, recordVault(t.Context(), store))
+	require.NoError(t, os.WriteFile(policy, []byte(`{"policy":"self"}`), 0o600))
 	for _, tc := range []struct {
 		args string
 		code int
@@ -158,15 +158,15 @@ func TestQuestionExitCodes(t *testing.T) {
 		{"knows scout --at 8+1h", 4},
 		{"knows scout --path /a~", 2},
 		{"knows scout --path /view_seq", 0},
-		{"knows scout --path ghost", 1},
+		{"knows scout --path ghost", 4},
 		{"first-known scout", 2},
 		{"first-known scout vault", 0},
-		{"first-known scout ghost", 1},
+		{"first-known scout ghost", 4},
 		{"first-known scout /a~", 2},
 		{"first-known scout vault --is {", 2},
 		{"first-known nobody vault", 4},
 		{"leak scout", 2},
-		{"leak scout ghost", 0},
+		{"leak scout ghost", 4},
 		{"leak scout vault", 1},
 		{"leak scout --value 4711", 1},
 		{"leak clerk vault --value 4711", 0}, // vault is the session
@@ -196,7 +196,7 @@ func TestQuestionExitCodes(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := sajouReplay(ctx, t, nil, "-C", store, "leak", "clerk", "vault"); r.code != exitInterrupted {
+	if r := sajouReplay(ctx, t, nil, "-C", store, "leak", "clerk", "vault"); r.code != cli.ExitInterrupted {
 		t.Errorf("interrupted: exit %d, %s", r.code, r.stderr)
 	}
 }

@@ -7,30 +7,25 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-// TestReadme shows that the transcripts in README.md are what happens: their
-// commands are given to one shell, in their order, and say what stands there.
+// TestReadme runs the commands of the transcripts in README.md in one shell, in their
+// order, and compares their output.
 func TestReadme(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The directory has what a clone has, and the program that "go build" makes:
-	// the test itself is it, under that name.
+	require.NoError(t, err)
+	// The directory has the folders of a clone and the program that "go build" makes,
+	// which is the test binary under that name.
 	dir := t.TempDir()
 	for name, is := range map[string]string{"cmd": filepath.Join(root, "cmd"), "docs": filepath.Join(root, "docs"), "sajou-replay": program} {
-		if err := os.Symlink(is, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Symlink(is, filepath.Join(dir, name)))
 	}
 	_, err = exec.LookPath("python3")
 	python := err == nil
@@ -53,9 +48,7 @@ func TestReadme(t *testing.T) {
 	shell := exec.CommandContext(t.Context(), "sh", "-c", strings.Join(commands, "\necho "+mark+"\n"))
 	shell.Dir = dir
 	out, err := shell.CombinedOutput()
-	if err != nil {
-		t.Errorf("the last command: %v", err)
-	}
+	assert.NoError(t, err, "the last command")
 	got := strings.Split(string(out), mark+"\n")
 	for i, command := range commands {
 		if i >= len(got) || strings.TrimSpace(got[i]) != want[i] {

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/picture"
@@ -16,25 +20,23 @@ import (
 
 const workshop = "../../docs/examples/scenes/workshop.json"
 
-// Sessions of an emitter, without any choreography, on the default scene and in
-// the workshop: at each entry every agent that a signal has named is seen, in the
-// picture's bounds, and the command draws the whole.
+// Sessions without a choreography, on the default scene and in the workshop: at each
+// entry every agent that a signal has named is visible within the picture, and render
+// draws the session.
 func TestSessionsShowTheirAgents(t *testing.T) {
 	sessions, err := filepath.Glob("../../../shared/data/sajou-emitter/*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	sessions = append(sessions, "../../docs/examples/gallery/morning.jsonl")
-	for _, session := range sessions {
+	for _, recording := range sessions {
 		for name, define := range map[string][]string{"default": nil, "workshop": {"--define", workshop}} {
-			t.Run(strings.TrimSuffix(filepath.Base(session), ".jsonl")+"/"+name, func(t *testing.T) {
-				showsAgents(t, session, define)
+			t.Run(strings.TrimSuffix(filepath.Base(recording), ".jsonl")+"/"+name, func(t *testing.T) {
+				showsAgents(t, recording, define)
 			})
 		}
 	}
 }
 
-func showsAgents(t *testing.T, session string, define []string) {
+func showsAgents(t *testing.T, recording string, define []string) {
 	store := t.TempDir()
 	command := func(args ...string) {
 		t.Helper()
@@ -43,7 +45,7 @@ func showsAgents(t *testing.T, session string, define []string) {
 			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, &stderr)
 		}
 	}
-	command(append([]string{"import", session, "--session", "it"}, define...)...)
+	command(append([]string{"import", recording, "--session", "it"}, define...)...)
 	sheet := filepath.Join(t.TempDir(), "sheet.svg")
 	command("render", "1..end", "--sheet", "-o", sheet)
 	if svg, err := os.ReadFile(sheet); err != nil || !bytes.HasSuffix(bytes.TrimSpace(svg), []byte("</svg>")) {
@@ -51,33 +53,25 @@ func showsAgents(t *testing.T, session string, define []string) {
 	}
 
 	eng, err := sajou.Open(store, sajou.Config{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = eng.Close() }()
 	log, err := eng.Log().Session("it")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	travel, err := eng.Replay("it")
+	require.NoError(t, err)
 	named := map[string]bool{}
 	for e, err := range log.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if e.Kind == eventlog.KindSignal {
 			sig, err := signal.Decode(e.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for _, agent := range agentsOf(&sig) {
 				named[agent] = true
 			}
 		}
-		fold, err := eng.Replay("it").At(t.Context(), e.Seq)
-		if err != nil {
-			t.Fatal(err)
-		}
-		frame := sajou.FrameOf(fold)
+		fold, err := travel.At(t.Context(), replay.Moment{Seq: e.Seq})
+		require.NoError(t, err)
+		frame := session.StageOf(fold).Frame()
 		for agent := range named {
 			if !isSeen(frame, agent) {
 				t.Errorf("%s is not seen at %d", agent, e.Seq)
@@ -92,7 +86,7 @@ func showsAgents(t *testing.T, session string, define []string) {
 	}
 }
 
-// agentsOf returns the agents that a signal is about.
+// agentsOf returns the agents that a signal names.
 func agentsOf(sig *signal.Signal) (agents []string) {
 	paths := []string{"agentId"}
 	if sig.Type == "task_dispatch" {
@@ -108,7 +102,7 @@ func agentsOf(sig *signal.Signal) (agents []string) {
 	return agents
 }
 
-// isSeen reports whether an agent has a figure that is on the picture.
+// isSeen reports whether an agent has a figure within the picture.
 func isSeen(f *stage.Frame, agent string) bool {
 	for _, g := range f.Figures {
 		if (g.ID == agent || g.Actor == agent) && g.Visible && g.Opacity > 0 && g.Scale > 0 &&

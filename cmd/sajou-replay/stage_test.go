@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -10,11 +11,13 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 )
 
-// terminal is a program on a terminal of its own.
+// terminal is a program on its own pseudo-terminal.
 type terminal struct {
 	t      *testing.T
 	tty    *os.File // our side
@@ -23,16 +26,12 @@ type terminal struct {
 	code   chan int    // holds the one exit code
 }
 
-// onTerminal runs a command line on a terminal of some size.
+// onTerminal runs a command line on a pseudo-terminal of the given size.
 func onTerminal(ctx context.Context, t *testing.T, rows, cols uint16, args ...string) *terminal {
 	t.Helper()
 	ours, theirs, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pty.Setsize(theirs, &pty.Winsize{Rows: rows, Cols: cols}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, pty.Setsize(theirs, &pty.Winsize{Rows: rows, Cols: cols}))
 	term := &terminal{t: t, tty: ours, chunks: make(chan []byte, 1000), code: make(chan int, 1)}
 	go func() {
 		defer close(term.chunks)
@@ -48,9 +47,9 @@ func onTerminal(ctx context.Context, t *testing.T, rows, cols uint16, args ...st
 	go func() {
 		var stderr bytes.Buffer
 		err := run(ctx, args, theirs, theirs, &stderr)
-		term.code <- exitCode(err, &stderr)
-		// Their side stays open: where the program was stopped, bubbletea
-		// leaves a reader behind, as a read cannot be called off everywhere.
+		term.code <- cli.ExitCode(err, &stderr)
+		// The other side stays open: after the program was stopped, bubbletea
+		// leaves a blocked reader behind, because not every read can be cancelled.
 	}()
 	t.Cleanup(func() { _ = ours.Close() })
 	return term
@@ -81,8 +80,8 @@ func (p *terminal) press(keys string) {
 	}
 }
 
-// TestPlayStageOnTerminal shows that the stage is played in place, obeys keys,
-// and leaves the terminal as it was, also when it is interrupted.
+// TestPlayStageOnTerminal shows that the stage is animated in place, reacts to keys,
+// and restores the terminal, also when it is interrupted.
 func TestPlayStageOnTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	store := filepath.Join(t.TempDir(), "store")
@@ -104,100 +103,29 @@ func TestPlayStageOnTerminal(t *testing.T) {
 
 	p = onTerminal(ctx, t, 24, 100, "-C", store, "play", "--stage", "--rate", "0.001")
 	p.until("space pause")
-	if err := pty.Setsize(p.tty, &pty.Winsize{Rows: 10, Cols: 60}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pty.Setsize(p.tty, &pty.Winsize{Rows: 10, Cols: 60}))
 	p.press("\x03") // ctrl-C
 	p.until("\x1b[?1049l")
-	if code := <-p.code; code != exitInterrupted {
-		t.Errorf("exit %d after ctrl-C, want %d", code, exitInterrupted)
+	if code := <-p.code; code != cli.ExitInterrupted {
+		t.Errorf("exit %d after ctrl-C, want %d", code, cli.ExitInterrupted)
 	}
 
 	p = onTerminal(ctx, t, 24, 100, "-C", store, "play", "--stage", "--rate", "0.001")
 	p.until("space pause")
 	cancel()
 	p.until("\x1b[?1049l")
-	if code := <-p.code; code != exitInterrupted {
-		t.Errorf("exit %d after the context ended, want %d", code, exitInterrupted)
-	}
-}
-
-// TestViewer shows what keys do, and that time passes at the rate.
-func TestViewer(t *testing.T) {
-	store := filepath.Join(t.TempDir(), "store")
-	importLines(t, store, 5) // entries 2 to 6, a millisecond apart
-	a := &app{store: store}
-	target, err := a.target("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	s := target.stagedWith(nil)
-	over, err := s.span(t.Context(), momentOf(1), momentOf(6))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := &viewer{ctx: t.Context(), s: s, over: over, pace: pace{rate: 0.001, fps: 20, idle: time.Hour}, cursor: s.travel.Cursor()}
-	if err := v.seek(over.first); err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(0, 0)
-	pass := func(d time.Duration) func() {
-		return func() { now = now.Add(d); v.Update(frameMsg(now)) }
-	}
-	press := func(keys ...rune) func() {
-		return func() {
-			for _, k := range keys {
-				v.Update(tea.KeyPressMsg{Code: k})
-			}
-		}
-	}
-	for _, step := range []struct {
-		what string
-		do   func()
-		want string
-	}{
-		{"a size", func() { v.Update(tea.WindowSizeMsg{Width: 100, Height: 5}) }, "▶ a  1  00:00.000  x0.001"},
-		{"the first frame", pass(time.Second), "▶ a  2  00:00.000  x0.001"},
-		{"1.5 s", pass(1500 * time.Millisecond), "▶ a  3+500µs  00:00.001  x0.001"},
-		{"space", press(tea.KeySpace), "‖ a  3+500µs  00:00.001  x0.001"},
-		{"a second that does not count", pass(time.Second), "‖ a  3+500µs  00:00.001  x0.001"},
-		{"left", press(tea.KeyLeft), "‖ a  3  00:00.001  x0.001"},
-		{"left", press(tea.KeyLeft), "‖ a  2  00:00.000  x0.001"},
-		{"right twice", press(tea.KeyRight, tea.KeyRight), "‖ a  4  00:00.002  x0.001"},
-		{"faster", press('+'), "‖ a  4  00:00.002  x0.125"},
-		{"home", press(tea.KeyHome, tea.KeyLeft), "‖ a  1  00:00.000  x0.125"},
-		{"space", press(tea.KeySpace), "▶ a  1  00:00.000  x0.125"},
-		{"the rest", pass(time.Minute), "■ a  6  00:00.004  x0.125"},
-		{"space at the end", press(tea.KeySpace), "▶ a  1  00:00.000  x0.125"},
-		{"end", press(tea.KeyEnd, tea.KeyRight), "■ a  6  00:00.004  x0.125"},
-		{"a narrow window", func() { v.Update(tea.WindowSizeMsg{Width: 8, Height: 2}) }, "■ a  6  "},
-		{"no window", func() { v.Update(tea.WindowSizeMsg{}) }, ""},
-	} {
-		step.do()
-		content := v.View().Content
-		lines := strings.Split(content, "\n")
-		if got := lines[len(lines)-1]; !strings.HasPrefix(got, step.want) {
-			t.Errorf("after %s the line is %q, want %q", step.what, got, step.want)
-		}
-		if len(lines) > max(v.rows, 1) && v.rows > 0 {
-			t.Errorf("after %s there are %d lines in a window of %d", step.what, len(lines), v.rows)
-		}
-		if v.err != nil {
-			t.Fatal(v.err)
-		}
+	if code := <-p.code; code != cli.ExitInterrupted {
+		t.Errorf("exit %d after the context ended, want %d", code, cli.ExitInterrupted)
 	}
 }
 
 // TestRehearseWatch shows that rehearse --watch runs files again when they
-// change, survives what is wrong in them, and ends when it is interrupted.
+// change, goes on after an error in them, and ends when it is interrupted.
 func TestRehearseWatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.json")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write(`{"id":"a","name":"The first","definitions":[],"script":[{"advance":5}]}`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -207,10 +135,10 @@ func TestRehearseWatch(t *testing.T) {
 	remarks, stderr := io.Pipe()
 	ended := make(chan int, 1) // holds the one code
 	go func() {
-		a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, ticks: ticks}
-		root := a.root()
+		a := &cli.App{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Ticks: ticks}
+		root := rootCommand(a)
 		root.SetArgs([]string{"rehearse", "--watch", file})
-		ended <- exitCode(root.ExecuteContext(ctx), io.Discard)
+		ended <- cli.ExitCode(root.ExecuteContext(ctx), io.Discard)
 		_, _ = stdout.Close(), stderr.Close()
 	}()
 	lines, said := linesOf(out), linesOf(remarks)
@@ -246,23 +174,20 @@ func TestRehearseWatch(t *testing.T) {
 	ticks <- time.Time{}
 	expect(lines, "A third one")
 	cancel()
-	if code := <-ended; code != exitInterrupted {
-		t.Errorf("exit %d, want %d", code, exitInterrupted)
+	if code := <-ended; code != cli.ExitInterrupted {
+		t.Errorf("exit %d, want %d", code, cli.ExitInterrupted)
 	}
 }
 
-// linesOf hands out lines as they come.
+// linesOf returns the lines of a stream as they arrive.
 func linesOf(r io.Reader) <-chan string {
 	lines := make(chan string, 100) // more than a test makes it wait for
 	go func() {
 		defer close(lines)
-		l := newLineReader(r)
-		for {
-			line, err := l.next()
-			if err != nil {
-				return
+		for l := bufio.NewScanner(r); l.Scan(); {
+			if line := strings.TrimSpace(l.Text()); line != "" {
+				lines <- line
 			}
-			lines <- string(line)
 		}
 	}()
 	return lines

@@ -2,21 +2,23 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 )
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Tell the version of this program",
-		Long:    `Version tells the version of this program, the commit it was built from, and the version of Go.`,
+		Use:   "version",
+		Short: "Print the version of the program",
+		Long: `Version prints the version of the program, the version of Go, the platform, and
+the commit of the build.`,
 		Example: `  sajou-replay version -o json`,
-		Args:    between(0, 0),
+		Args:    cli.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			version, revision := "(devel)", ""
 			if info, ok := debug.ReadBuildInfo(); ok {
@@ -33,22 +35,22 @@ func (a *app) versionCommand() *cobra.Command {
 			if revision != "" {
 				text += " " + revision
 			}
-			return a.output().one(text, map[string]any{
+			return a.Output().One(text, map[string]any{
 				"version": version, "revision": revision, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})
 		},
 	}
 }
 
-func (a *app) manCommand() *cobra.Command {
+func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
-		Short:   "Write man pages into a directory",
-		Long:    `Man writes one man page for each command into a directory, which it makes if there is none.`,
+		Short:   "Write manual pages to a directory",
+		Long:    `Man writes a manual page for each command to DIR, and creates DIR if necessary.`,
 		Example: `  sajou-replay man ~/.local/share/man/man1`,
-		Args:    between(1, 1),
+		Args:    cli.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
+			if err := cli.MakeDirectory(args[0]); err != nil {
 				return err
 			}
 			root := cmd.Root()

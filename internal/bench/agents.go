@@ -15,6 +15,10 @@ import (
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/adapter/openai"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/generate"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	agentworld "github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -57,7 +61,7 @@ func jsonValue(json string) signal.Value {
 }
 
 // people makes a world of n agents in a fresh store on the disk.
-func (b *bench) people(n int) (*sajou.Engine, *sajou.Agents, []*sajou.Agent, error) {
+func (b *bench) people(n int) (*sajou.Engine, *agentslive.Agents, []*agentslive.Agent, error) {
 	eng, err := sajou.Open(b.path("world-", b.fresh()), sajou.Config{})
 	if err != nil {
 		return nil, nil, nil, err
@@ -70,10 +74,10 @@ func (b *bench) people(n int) (*sajou.Engine, *sajou.Agents, []*sajou.Agent, err
 	if err := world.Configure(b.ctx, jsonValue(worldRules)); err != nil {
 		return nil, nil, nil, errors.Join(err, eng.Close())
 	}
-	list := make([]*sajou.Agent, n)
+	list := make([]*agentslive.Agent, n)
 	err = spread(64, n, func(i int) error {
 		payload := fmt.Sprintf(`{"entity_id":%q,"entity_data":{"type":"agent"},"position":[%d,%d]}`, agentID(i), i/rowLength*100, i%rowLength)
-		_, err := world.Broadcast(b.ctx, agents.Draft{Kind: agents.KindEntityCreated, SourceID: "world", Payload: jsonValue(payload)})
+		_, err := world.Broadcast(b.ctx, agents.EffectDraft{Kind: agentworld.KindEntityCreated, SourceID: "world", Payload: jsonValue(payload)})
 		if err == nil {
 			list[i], err = world.Register(b.ctx, agentID(i), jsonValue(agentRules))
 		}
@@ -88,8 +92,8 @@ func (b *bench) people(n int) (*sajou.Engine, *sajou.Agents, []*sajou.Agent, err
 	return eng, world, list, nil
 }
 
-// watch has every agent read what it is told, until the engine closes.
-func watch(list []*sajou.Agent, told func(o sajou.Observation)) *sync.WaitGroup {
+// watch makes every agent read its observations until the engine closes.
+func watch(list []*agentslive.Agent, told func(o agentslive.Observation)) *sync.WaitGroup {
 	var readers sync.WaitGroup
 	for _, g := range list {
 		readers.Go(func() {
@@ -105,11 +109,11 @@ func watch(list []*sajou.Agent, told func(o sajou.Observation)) *sync.WaitGroup 
 }
 
 func speak(reqID string) agents.Intent {
-	return agents.Intent{Kind: agents.KindSpeak, Payload: spoken, ReqID: reqID}
+	return agents.Intent{Kind: agentworld.KindSpeak, Payload: spoken, ReqID: reqID}
 }
 
 // pace has a hundred agents ask for something a hundred times a second each,
-// and each read what it is told. It measures from the call of Submit, once until
+// and each reads its observations. It measures from the call of Submit, once until
 // it returns the durable outcome, and once until each of ten observers has its delta.
 func (b *bench) pace() error {
 	alone, err := b.lonelySync()
@@ -131,7 +135,7 @@ func (b *bench) pace() error {
 	began := make([]atomic.Int64, total+4*paceAgents) // from start, by global_seq; 0 for how the world began
 	all := make([]seen, (total+4*paceAgents)*(rowLength+1))
 	var noted atomic.Int64
-	readers := watch(list, func(o sajou.Observation) {
+	readers := watch(list, func(o agentslive.Observation) {
 		at := time.Since(start)
 		if n := noted.Add(1); int(n) <= len(all) {
 			all[n-1] = seen{o.ViewSeq, at}
@@ -219,14 +223,14 @@ func (b *bench) lonelySync() ([]float64, error) {
 
 // throughput measures how many intents one world of a hundred agents takes
 // when all ask at once, each its next when it has the outcome of its last, and when
-// they come in atomic batches of a hundred. All are told what they see.
+// they come in atomic batches of a hundred. Every agent is sent its observations.
 func (b *bench) throughput() error {
 	goal := 10_000.0
 	for _, c := range []struct {
 		name string
-		run  func(world *sajou.Agents, list []*sajou.Agent) error
+		run  func(world *agentslive.Agents, list []*agentslive.Agent) error
 	}{
-		{"100 agents at once, each waiting for its outcome", func(_ *sajou.Agents, list []*sajou.Agent) error {
+		{"100 agents at once, each waiting for its outcome", func(_ *agentslive.Agents, list []*agentslive.Agent) error {
 			var next atomic.Int64
 			return spread(len(list), len(list), func(i int) error {
 				for n := next.Add(1); n <= int64(b.scale.intents); n = next.Add(1) {
@@ -237,7 +241,7 @@ func (b *bench) throughput() error {
 				return nil
 			})
 		}},
-		{"100 agents, in batches of 100", func(world *sajou.Agents, list []*sajou.Agent) error {
+		{"100 agents, in batches of 100", func(world *agentslive.Agents, list []*agentslive.Agent) error {
 			for n := 0; n < b.scale.intents; n += len(list) {
 				batch := make([]agents.Intent, len(list))
 				for i := range batch {
@@ -258,7 +262,7 @@ func (b *bench) throughput() error {
 				return err
 			}
 			var told atomic.Int64
-			readers := watch(list, func(sajou.Observation) { told.Add(1) })
+			readers := watch(list, func(agentslive.Observation) { told.Add(1) })
 			rate, err := timed(b.scale.intents, func() error {
 				err := c.run(world, list)
 				return errors.Join(err, world.Settle(b.ctx))
@@ -327,7 +331,7 @@ func (b *bench) worlds() error {
 
 // halts measures how long after a cancel a generation stands still whose stream
 // has stalled: an agent generates through the HTTP client from a server on this
-// machine that sends one word and then nothing, and somebody cancels it.
+// machine that sends one word and then nothing, until the request is cancelled.
 func (b *bench) halts() error {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -351,10 +355,10 @@ func (b *bench) halts() error {
 		g, reqID := list[i%len(list)], fmt.Sprint("halt-", i)
 		begun, ended := make(chan struct{}), make(chan time.Time, 1)
 		go func() {
-			_, _ = g.Generate(b.ctx, client, sajou.GenerateRequest{
+			_, _ = generate.Run(b.ctx, g, client, generate.Request{
 				ReqID: reqID, Deadline: time.Minute,
-				Prompt: func(agents.View) sajou.Prompt {
-					return sajou.Prompt{Messages: []sajou.Message{{Role: "user", Content: "What do you see?"}}}
+				Prompt: func(view.View) generate.Prompt {
+					return generate.Prompt{Messages: []generate.ChatMessage{{Role: "user", Content: "What do you see?"}}}
 				},
 				Token: func(int, string) { close(begun) },
 			})

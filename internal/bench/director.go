@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/director/explore"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // director measures what a chat service waits for before a character speaks,
@@ -24,17 +27,17 @@ func (b *bench) director() error {
 }
 
 // long returns an episode of so many beats, each with its own turn.
-func long(beats int) (*director.Episode, error) {
+func long(beats int) (*episode.Episode, error) {
 	list := make([]string, beats)
 	for i := range list {
 		list[i] = fmt.Sprintf(`{"id":"beat-%d","character_instruction":"Say it.","target_turn":%d,"deadline_turn":%d,"detection_type":"keyword","detection_criteria":"word%d"}`, i, i+3, i+5, i)
 	}
-	e, findings := director.Parse("long.json", fmt.Appendf(nil, `{"id":"long","policy":{"order":"urgent"},"beats":[%s]}`, strings.Join(list, ",")))
-	return e, findings.Err()
+	e, findings := episode.Parse("long.json", fmt.Appendf(nil, `{"id":"long","policy":{"order":"urgent"},"beats":[%s]}`, strings.Join(list, ",")))
+	return e, findings.Err(episode.ErrEpisode)
 }
 
 // playing folds records, and passes on an error.
-func playing(s *director.State, all *[]director.Record, records []director.Record, err error) error {
+func playing(s *director.State, all *[]signal.Record, records []signal.Record, err error) error {
 	for _, r := range records {
 		if err == nil {
 			err = s.Apply(r.Word, r.Value)
@@ -86,11 +89,11 @@ func (b *bench) turns() error {
 		return err
 	}
 	var s director.State
-	var all []director.Record
+	var all []signal.Record
 	records, err := s.Start(e, director.Opening{})
 	err = playing(&s, &all, records, err)
 	for n := 1; n <= b.scale.turns && err == nil; n++ {
-		_, records, guided := s.Guide(director.Input{Turn: n, Text: "Go on."})
+		_, records, guided := s.Guide(director.TurnInput{Turn: n, Text: "Go on."})
 		if err = playing(&s, &all, records, guided); err == nil {
 			_, records, said := s.Respond(director.Response{Turn: n, Text: "I see."})
 			err = playing(&s, &all, records, said)
@@ -126,7 +129,7 @@ func (b *bench) simulate() error {
 	var plays uint64
 	for range b.scale.rounds {
 		start := time.Now()
-		x := director.Explore(e, director.ExploreConfig{Delay: 1})
+		x := explore.New(e, explore.Config{Delay: 1})
 		for x.Step() {
 		}
 		coverage, err := x.Coverage()
@@ -147,13 +150,13 @@ func (b *bench) simulate() error {
 
 // branching returns an episode of so many beats, each with a choice of two that
 // the next depends on.
-func branching(beats int) (*director.Episode, error) {
+func branching(beats int) (*episode.Episode, error) {
 	list := make([]string, beats)
 	for i := range list {
 		list[i] = fmt.Sprintf(`{"id":"beat-%d","character_instruction":"Ask.","target_turn":%d,"deadline_turn":%d,"detection_type":"keyword","detection_criteria":"word%d",
 			"choice_point":{"id":"choice-%d","prompt":"Well?","choices":[{"id":"yes","label":"Yes.","sets_flag":"yes%d"},{"id":"no","label":"No.","sets_flag":"no%d"}]}}`,
 			i, 2*i+1, 2*i+2, i, i, i, i)
 	}
-	e, findings := director.Parse("branching.json", fmt.Appendf(nil, `{"id":"branching","beats":[%s]}`, strings.Join(list, ",")))
-	return e, findings.Err()
+	e, findings := episode.Parse("branching.json", fmt.Appendf(nil, `{"id":"branching","beats":[%s]}`, strings.Join(list, ",")))
+	return e, findings.Err(episode.ErrEpisode)
 }

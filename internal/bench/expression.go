@@ -8,6 +8,7 @@ import (
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // The expressions look at each entry and at the state after it, and are never
@@ -44,15 +45,15 @@ func (b *bench) expressions(dir string) error {
 
 // scanExpression asks one expression about every entry of the session.
 func scanExpression(ctx context.Context, eng *sajou.Engine, text string) error {
-	expr, err := where.Compile(text, sajou.Projections())
+	expr, err := where.Compile(text, session.Projections(session.ProjectionConfig{}))
 	if err != nil {
 		return err
 	}
-	travel, err := eng.Replay("bench").Open()
+	travel, err := eng.Replay("bench")
 	if err != nil {
 		return err
 	}
-	pred := replay.Predicate{Test: func(ctx context.Context, s *replay.Step) (bool, error) {
+	pred := replay.EntryPredicate{Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
 		return expr.Match(ctx, where.Input{Entry: s.Entry, State: s.Fold})
 	}}
 	if expr.NeedsState() {

@@ -2,14 +2,13 @@
 // same payload bytes, batches and syncs, interleaved in one run, and prints a
 // table.
 //
-// Ratios are what counts: both sides of one are measured by turns, several
-// rounds each, and the best of each side are compared. Absolute times are
-// notes about the machine. With BENCH_OUT=FILE the same goes there as JSON:
+// Compare the ratios: the two sides of each are measured alternately, in several
+// rounds, and the best rounds are compared. Absolute times describe the machine. With
+// BENCH_OUT=FILE the results are written there as JSON:
 //
 //	[{"name", "value", "unit", "ratio", "goal", "holds"}]
 //
-// where ratio and goal are null if there is nothing to compare with or no
-// goal is set.
+// where ratio and goal are null without a comparison or a goal.
 package main
 
 import (
@@ -35,23 +34,23 @@ func main() {
 	}
 }
 
-// scale is how much work a run does.
+// scale is the amount of work of a run.
 type scale struct {
 	rounds  int // of each pair
 	appends int // single durable appends a round
 	writers int // durable appends a round with 64 writers
 	scanned int // entries of the session that is scanned and verified
 	long    int // entries of the long session
-	short   int // entries of the short session whose memory it is compared with
-	states  int // random Seqs whose state is asked for
+	short   int // entries of the short session, for comparison of memory
+	states  int // random Seqs whose state is computed
 
-	active   []int // performances among which commands are measured
+	active   []int // active performances while commands are measured
 	commands int   // a round
 	frames   int   // pictures a round
 
 	paced   int   // intents of each agent at its pace
-	intents int   // a round, as fast as they can
-	worlds  []int // agents in worlds of which one effect is measured
+	intents int   // a round, without a pause
+	worlds  []int // numbers of agents in the worlds in which an effect is measured
 	halts   int   // generations that are cancelled
 
 	guided int // turns that are guided

@@ -16,6 +16,8 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
+	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -54,7 +56,7 @@ func record(ctx context.Context, ses *sajou.Session, n, size int, signals []*sig
 		if before == nil {
 			return nil
 		}
-		_, err := before.Wait()
+		_, err := before.Wait(ctx)
 		return err
 	}
 	for i := range n {
@@ -66,7 +68,7 @@ func record(ctx context.Context, ses *sajou.Session, n, size int, signals []*sig
 			return err
 		}
 		if batch = append(batch, sig); len(batch) == size || i == n-1 {
-			next, err := ses.Stage(ctx, sajou.Record{Signals: batch})
+			next, err := ses.RecordAsync(ctx, sajou.Addition{Signals: batch})
 			if err != nil {
 				return errors.Join(err, settle())
 			}
@@ -333,9 +335,9 @@ func (b *bench) scans() error {
 	verify := func(workers int) side {
 		return func(int) (float64, error) {
 			return timed(n, func() error {
-				r, err := eng.Log().Verify(b.ctx, "bench", eventlog.VerifyOptions{Workers: workers})
+				r, err := eng.Log().Verify(b.ctx, "bench", verify.Options{Workers: workers})
 				if err == nil && r.Fault != nil {
-					err = r.Fault
+					err = fmt.Errorf("verify: %v", r.Fault)
 				}
 				return err
 			})
@@ -395,7 +397,7 @@ func (b *bench) states(dir string) error {
 		return err
 	}
 	defer func() { _ = eng.Close() }()
-	travel, err := eng.Replay("bench").Open()
+	travel, err := eng.Replay("bench")
 	if err != nil {
 		return err
 	}
@@ -404,7 +406,7 @@ func (b *bench) states(dir string) error {
 	for i := range times {
 		seq := eventlog.Seq(rng.Uint64N(uint64(travel.Head().Seq)) + 1)
 		start := time.Now()
-		if _, err := eng.Replay("bench").At(b.ctx, seq); err != nil {
+		if _, err := travel.At(b.ctx, replay.Moment{Seq: seq}); err != nil {
 			return err
 		}
 		times[i] = time.Since(start).Seconds() * 1000

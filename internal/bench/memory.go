@@ -13,7 +13,8 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
+	"github.com/sajou-dev/sajou-go/replay"
 )
 
 // child measures one job in a process of its own.
@@ -56,18 +57,18 @@ func doJob(ctx context.Context, job, dir string) error {
 	defer func() { _ = eng.Close() }()
 	switch job {
 	case "state":
-		travel, err := eng.Replay("bench").Open()
+		travel, err := eng.Replay("bench")
 		if err != nil {
 			return err
 		}
-		_, err = eng.Replay("bench").At(ctx, travel.Head().Seq/2)
+		_, err = travel.At(ctx, replay.Moment{Seq: travel.Head().Seq / 2})
 		return err
 	case "scan":
 		return scanExpression(ctx, eng, expressionText)
 	case "verify":
-		r, err := eng.Log().Verify(ctx, "bench", eventlog.VerifyOptions{})
+		r, err := eng.Log().Verify(ctx, "bench", verify.Options{})
 		if err == nil && r.Fault != nil {
-			err = r.Fault
+			err = fmt.Errorf("verify: %v", r.Fault)
 		}
 		return err
 	}
@@ -81,7 +82,7 @@ func copySession(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	travel, err := src.Replay("bench").Open()
+	travel, err := src.Replay("bench")
 	if err != nil {
 		return err
 	}

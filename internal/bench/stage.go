@@ -11,8 +11,11 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/picture"
@@ -42,8 +45,8 @@ const walk = `{"on":"walk","steps":[{"action":"repeat","times":90000,"steps":[{"
 // crowd returns a scheduler with a stage and that many performances, whose
 // laps end at different times, one after the other.
 func crowd(active int) (*choreography.Scheduler, *stage.Stage, error) {
-	declarations, remarks := choreography.Parse("walk.json", []byte(walk))
-	if err := remarks.Err(); err != nil {
+	declarations, remarks := language.Parse("walk.json", []byte(walk))
+	if err := remarks.Err(definition.ErrInvalid); err != nil {
 		return nil, nil, err
 	}
 	s, st := choreography.NewScheduler(), stage.New(stage.Config{})
@@ -129,7 +132,7 @@ func (b *bench) pictures() error {
 		return err
 	}
 	sc, remarks := scene.Parse("crowd.json", text)
-	if err := remarks.Err(); err != nil {
+	if err := remarks.Err(definition.ErrInvalid); err != nil {
 		return err
 	}
 	st := stage.New(stage.Config{})
@@ -181,15 +184,19 @@ func (b *bench) pictures() error {
 // entries too.
 func (b *bench) moments(eng *sajou.Engine, last eventlog.Seq) error {
 	rng := rand.New(rand.NewPCG(3, 4)) // the same moments in every run
+	travel, err := eng.Replay("bench")
+	if err != nil {
+		return err
+	}
 	times := make([]float64, b.scale.states)
 	for i := range times {
 		m := replay.Moment{Seq: eventlog.Seq(rng.Uint64N(uint64(last)-1) + 1), Offset: time.Duration(rng.Int64N(int64(200 * time.Millisecond)))}
 		start := time.Now()
-		fold, err := eng.Replay("bench").AtMoment(b.ctx, m)
+		fold, err := travel.At(b.ctx, m)
 		if err != nil {
 			return err
 		}
-		if f := sajou.FrameOf(fold); f == nil || len(f.Figures) == 0 {
+		if f := session.StageOf(fold).Frame(); f == nil || len(f.Figures) == 0 {
 			return fmt.Errorf("nothing is on the stage at %v", m)
 		}
 		times[i] = time.Since(start).Seconds() * 1000

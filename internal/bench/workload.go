@@ -3,7 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -25,9 +26,9 @@ const definitionText = `[
  {"on":"error","interrupts":true,"steps":[{"action":"flash","target":"signal.agentId","color":"red","duration":300},{"action":"playSound","sound":"alarm"}]}
 ]`
 
-func definitions() ([]choreography.Declaration, error) {
-	defs, diags := choreography.Parse("bench.json", []byte(definitionText))
-	return defs, diags.Err()
+func definitions() ([]language.Declaration, error) {
+	defs, diags := language.Parse("bench.json", []byte(definitionText))
+	return defs, diags.Err(definition.ErrInvalid)
 }
 
 // makeSignal makes the nth signal. One comes every 250 ms.

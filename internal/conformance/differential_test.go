@@ -1,4 +1,4 @@
-package conformance_test
+package conformance
 
 import (
 	"encoding/json"
@@ -11,8 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/internal/conformance"
+	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
 )
 
 // TestOracle shows that the oracle knows the rules: it gives every expected
@@ -28,12 +30,14 @@ func TestOracle(t *testing.T) {
 				t.Fatalf("%s/%s: no scenarios: %v", set, folder, err)
 			}
 			for _, file := range files {
-				scenarios, err := conformance.Load(file)
-				if err != nil {
-					t.Fatal(err)
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				scenarios, diagnostics := rehearsal.Parse(file, text)
+				if len(diagnostics) > 0 {
+					t.Fatal(diagnostics)
 				}
 				for _, s := range scenarios {
-					if v := conformance.Compare(runOracle(s), s.Expected); !v.Same {
+					if v := rehearsal.Compare(runOracle(s), s.Expected); !v.Same {
 						t.Errorf("%s %s: %s", s.ID, s.Name, v.Difference)
 					}
 				}
@@ -48,25 +52,23 @@ func TestOracle(t *testing.T) {
 func TestDifferential(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, err := json.Marshal(drawScenario(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := conformance.Parse(text)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
+		require.NoError(t, err)
+		parsed, diagnostics := rehearsal.Parse("scenario", text)
+		if len(diagnostics) > 0 {
+			t.Fatalf("%v\n%s", diagnostics, text)
 		}
 		s := parsed[0]
-		got, want := conformance.Run(s), runOracle(s)
-		if v := conformance.Compare(got, want); !v.Same {
+		got, want := rehearsal.Run(s), runOracle(s)
+		if v := rehearsal.Compare(got, want); !v.Same {
 			t.Fatalf("scheduler against oracle: %s\n%s", v.Difference, text)
 		}
 
 		cut := *s
 		cut.Script = recut(t, s.Script)
-		if v := conformance.Compare(conformance.Run(&cut), runOracle(&cut)); !v.Same {
+		if v := rehearsal.Compare(rehearsal.Run(&cut), runOracle(&cut)); !v.Same {
 			t.Fatalf("cut otherwise, scheduler against oracle: %s\n%s\n%v", v.Difference, text, cut.Script)
 		}
-		if v := conformance.Compare(withoutUpdates(conformance.Run(&cut)), withoutUpdates(got)); !v.Same {
+		if v := rehearsal.Compare(withoutUpdates(rehearsal.Run(&cut)), withoutUpdates(got)); !v.Same {
 			t.Fatalf("cut otherwise, scheduler against itself: %s\n%s\n%v", v.Difference, text, cut.Script)
 		}
 	})
@@ -82,8 +84,8 @@ func withoutUpdates(commands []choreography.Command) []choreography.Command {
 // recut joins advances that follow each other and cuts them again. None appears
 // where there was none: whether anything runs between two signals of one instant
 // is part of the scenario.
-func recut(t *rapid.T, script []conformance.Step) []conformance.Step {
-	var cut []conformance.Step
+func recut(t *rapid.T, script []rehearsal.ScriptStep) []rehearsal.ScriptStep {
+	var cut []rehearsal.ScriptStep
 	for i := 0; i < len(script); i++ {
 		if script[i].Signal != nil {
 			cut = append(cut, script[i])
@@ -96,10 +98,10 @@ func recut(t *rapid.T, script []conformance.Step) []conformance.Step {
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "cuts") {
 			part := time.Duration(rapid.Int64Range(0, int64(total)).Draw(t, "part"))
-			cut = append(cut, conformance.Step{Advance: part})
+			cut = append(cut, rehearsal.ScriptStep{Advance: part})
 			total -= part
 		}
-		cut = append(cut, conformance.Step{Advance: total})
+		cut = append(cut, rehearsal.ScriptStep{Advance: total})
 	}
 	return cut
 }

@@ -1,4 +1,4 @@
-package conformance_test
+package conformance
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -59,7 +60,7 @@ func (s *sketch) lands(b object, response string, verdict bool) bool {
 	}
 }
 
-// turn plays a turn and says what is to be expected of it.
+// turn plays a turn and returns the expected result.
 func (s *sketch) turn(n int, response string, verdicts map[string]bool) object {
 	directive := s.directive(n)
 	detected, event := []string{}, any(nil)
@@ -220,9 +221,7 @@ func TestDirectorAgreesWithSketch(t *testing.T) {
 			"id": "drawn", "episode": object{"beats": s.beats, "choice_points": cards}, "initial": object{"flags": initial},
 			"script": script, "expected": expected,
 		}, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got := verdict(string(text)); got != "pass" {
 			t.Fatalf("%s\n%s", got, text)
 		}

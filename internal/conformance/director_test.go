@@ -1,4 +1,4 @@
-package conformance_test
+package conformance
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sajou-dev/sajou-go/internal/conformance"
+	"github.com/stretchr/testify/require"
 )
 
 // scenario is a file about the director; members replaces parts of it.
@@ -31,11 +31,11 @@ func scenario(members map[string]string) string {
 	return "{" + strings.Join(list, ",\n") + "}"
 }
 
-// verdict is what becomes of a file: "pass", "fail: …", or "not applicable: …".
+// verdict is the result of a file: "pass", "fail: …", or "not applicable: …".
 func verdict(text string) string {
-	c := conformance.PlayedCase("x", []byte(text))
+	c := playedCase("x", []byte(text))
 	switch err := c.Judge(); {
-	case errors.Is(err, conformance.ErrInapplicable):
+	case errors.Is(err, ErrInapplicable):
 		return "not applicable: " + strings.Replace(err.Error(), "not applicable: ", "", 1)
 	case err != nil:
 		return "fail: " + err.Error()
@@ -44,8 +44,8 @@ func verdict(text string) string {
 	}
 }
 
-// What the harness does not know is not guessed at, and nothing passes in
-// silence: each line is a change of one scenario and what becomes of it.
+// The harness does not guess at unknown members or ignore them: each line is a
+// change of one scenario and its verdict.
 func TestDirectorHarness(t *testing.T) {
 	const step = `{"choose": {"choice_point_id": "p", "choice_id": "o"}}`
 	turn := func(members string) string { return `[{"turn": 1, "response": "Tea?"` + members + `}, ` + step + `]` }
@@ -57,7 +57,7 @@ func TestDirectorHarness(t *testing.T) {
 		{"note", `"a remark"`, "pass"},
 		{"initial", `null`, "fail: expected[0]: flags: want"},
 		{"initial", `{"flags": {"met": true, "gone": false}}`, "pass"},
-		{"initial", `{"flags": "met"}`, "not applicable: initial.flags is no list of names"},
+		{"initial", `{"flags": "met"}`, "not applicable: initial.flags is not a list of names"},
 		{"initial", `{"flags": ["met"], "turn": 3}`, `not applicable: initial has a member "turn"`},
 		{"kind", `"director"`, "pass"},
 		{"kind", `"rehearsal"`, `not applicable: no harness for the kind "rehearsal"`},
@@ -66,20 +66,20 @@ func TestDirectorHarness(t *testing.T) {
 		{"script", `[]`, "not applicable: 0 steps and 2 expectations"},
 		{"script", `[` + step + `]`, "not applicable: 1 steps and 2 expectations"},
 		{"script", `{}`, "not applicable: 0 steps"},
-		{"script", `[7, ` + step + `]`, "not applicable: script[0]: a step is no object"},
+		{"script", `[7, ` + step + `]`, "not applicable: script[0]: a step is not an object"},
 		{"script", `[{"wait": 5}, ` + step + `]`, `not applicable: script[0]: a step has a member "wait"`},
 		{"script", `[{"user": "a"}, ` + step + `]`, "not applicable: script[0]: it is neither a turn nor a choice"},
-		{"script", `[{"turn": 1.5}, ` + step + `]`, "not applicable: script[0]: the turn is no whole number"},
-		{"script", `[{"turn": "1"}, ` + step + `]`, "not applicable: script[0]: the turn is no whole number"},
-		{"script", `[{"turn": 1e300}, ` + step + `]`, "not applicable: script[0]: the turn is no whole number"},
+		{"script", `[{"turn": 1.5}, ` + step + `]`, "not applicable: script[0]: the turn is not a whole number"},
+		{"script", `[{"turn": "1"}, ` + step + `]`, "not applicable: script[0]: the turn is not a whole number"},
+		{"script", `[{"turn": 1e300}, ` + step + `]`, "not applicable: script[0]: the turn is not a whole number"},
 		{"script", `[{"turn": 0}, ` + step + `]`, "fail: expected[0]: director: not the turn"},
 		{"script", `[{"turn": 1.0, "response": "Tea?"}, {"choose": {"choice_point_id": "p"}}]`, "not applicable: script[1]: it does not say what is chosen"},
 		{"script", `[{"turn": 1.0, "response": "Tea?"}, {"choose": {"choice_point_id": "p", "choice_id": "x"}}]`, "fail: expected[1]: director: not found"},
-		{"script", turn(`, "user": 7`), "not applicable: script[0]: user is no text"},
+		{"script", turn(`, "user": 7`), "not applicable: script[0]: user is not a string"},
 		{"script", turn(`, "user": null, "verdicts": null`), "pass"},
 		{"script", turn(`, "verdicts": {"a": true}, "verdict_text": {"a": "NO"}`), "pass"},
-		{"script", turn(`, "verdicts": {"a": 1}`), "not applicable: script[0]: verdicts.a is no answer"},
-		{"script", turn(`, "verdicts": [true]`), "not applicable: script[0]: verdicts is no object"},
+		{"script", turn(`, "verdicts": {"a": 1}`), "not applicable: script[0]: verdicts.a is not an answer"},
+		{"script", turn(`, "verdicts": [true]`), "not applicable: script[0]: verdicts is not an object"},
 		{"script", turn(`, "user_from_choice": true`), "fail: expected[0]: turn 1 should be answered by a choice"},
 		{"script", turn(`, "user_from_choice": "yes"`), "not applicable: script[0]: user_from_choice is neither"},
 		{"expected", expect(`{}`, `{}`), "pass"},
@@ -116,7 +116,7 @@ func TestDirectorHarness(t *testing.T) {
 		{"episode", beats(`"detection_type": "keyword", "detection_criteria": "tea", "mood": 1`), `not applicable: the episode: a beat has no member "mood"`},
 		{"episode", beats(`"detection_type": "keyword", "detection_criteria": "tea", "comment": "x"`), "fail: expected[1]: director: not found"},
 		{"episode", beats(`"detection_type": "keyword", "detection_criteria": ","`), "fail: episode:1:"},
-		{"episode", `null`, "not applicable: the episode is no object"},
+		{"episode", `null`, "not applicable: the episode is not an object"},
 		{"episode", `{"beats": 7}`, "fail: episode:1:"},
 	} {
 		if got := verdict(scenario(map[string]string{c.member: c.text})); !strings.HasPrefix(got, c.want) || c.want == "pass" && got != "pass" {
@@ -140,13 +140,9 @@ func TestDirectorExpectationsCount(t *testing.T) {
 	tried := map[string]bool{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var all map[string]any
-		if err := json.Unmarshal(data, &all); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(data, &all))
 		group, _, _ := strings.Cut(filepath.Base(file), "-")
 		var alter func(place string, v any, set func(any))
 		alter = func(place string, v any, set func(any)) {
@@ -188,7 +184,7 @@ func TestDirectorExpectationsCount(t *testing.T) {
 	}
 }
 
-// FuzzDirectorScenario: no file makes trouble.
+// FuzzDirectorScenario shows that no file makes the harness panic.
 func FuzzDirectorScenario(f *testing.F) {
 	f.Add([]byte(scenario(nil)))
 	f.Add([]byte(scenario(map[string]string{"script": `[{"turn": 1, "verdict_text": {"a": "YES"}}]`, "expected": `[{"flags": {}}]`})))

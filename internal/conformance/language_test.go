@@ -1,4 +1,4 @@
-package conformance_test
+package conformance
 
 import (
 	"encoding/json"
@@ -9,8 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/internal/conformance"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -18,7 +21,7 @@ import (
 // it stands: an include goes on in another list, a repeat goes over one again, a
 // stagger begins each child later.
 
-// words is what placeholders stand for.
+// words holds the values of placeholders.
 type words struct {
 	sequences map[string]any // as they were when the choreography was declared
 	params    map[string]any
@@ -36,7 +39,7 @@ func (in words) mean(v any) any {
 	return v
 }
 
-// say returns a step with what its placeholders stand for.
+// say returns a step with its placeholders replaced.
 func (in words) say(step map[string]any) map[string]any {
 	if in.params == nil && in.each == nil {
 		return step
@@ -61,7 +64,7 @@ func (in words) say(step map[string]any) map[string]any {
 	return said
 }
 
-// ask is say for what a condition compares with.
+// ask is say for the operands of a condition.
 func (in words) ask(when any) any {
 	switch when := when.(type) {
 	case map[string]any:
@@ -318,7 +321,7 @@ func drawDeclaration(t *rapid.T, ids []any) object {
 // TestComposed shows that what is composed is performed as the oracle does it,
 // which writes nothing out: sequences with parameters, repetitions, staggered
 // groups, conditions of steps and definitions that extend others, all of them
-// also declared anew on the way.
+// also declared again on the way.
 func TestComposed(t *testing.T) {
 	for range 10 { // each is short, and much has to come together
 		rapid.Check(t, sameComposed)
@@ -334,21 +337,15 @@ func sameComposed(t *rapid.T) {
 	var ids []any
 	declare := func(d object) {
 		text, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		log = append(log, string(text))
 		v, err := signal.ParseValue(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made, err := choreography.CompileDeclaration(choreography.WordFor(v), v)
+		require.NoError(t, err)
+		made, err := language.CompileDeclaration(language.WordFor(v), v)
 		if err == nil {
 			err = s.Define(made)
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		require.NoErrorf(t, err, "%s", text)
 		o.declare(v.Any().(map[string]any))
 		if id := d["id"]; id != nil && !slices.Contains(ids, id) {
 			ids = append(ids, id)
@@ -365,13 +362,9 @@ func sameComposed(t *rapid.T) {
 			typ := pick(t, "type", "x", "x", "x", "y", "stop").(string)
 			payload := object{"to": pick(t, "to", "forge", "king", ""), "n": pick(t, "n", 1, 2, nil)}
 			text, err := json.Marshal(payload)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			v, err := signal.ParseValue(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			id := pick(t, "correlation", "c", "d").(string)
 			log = append(log, typ+" "+id+" "+string(text))
 			s.Signal(uint64(i+1), &signal.Signal{Type: typ, CorrelationID: &id, Payload: v})
@@ -385,7 +378,7 @@ func sameComposed(t *rapid.T) {
 	}
 	s.Advance(time.Hour)
 	o.advance(time.Hour)
-	if v := conformance.Compare(inOrder(sink.Commands), inOrder(o.told)); !v.Same {
+	if v := rehearsal.Compare(inOrder(sink.Commands), inOrder(o.told)); !v.Same {
 		t.Fatalf("scheduler against oracle: %s\n%s", v.Difference, log)
 	}
 }

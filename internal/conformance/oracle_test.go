@@ -1,4 +1,4 @@
-package conformance_test
+package conformance
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/internal/conformance"
+	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
 )
 
 // The oracle is a second engine, which shares nothing with the first but the
 // decoding of scenarios. The first one moves cursors through time; this one
-// uses that nothing a performance does depends on what happens around it: when
-// it is made, all of its commands to come are written down with their instants.
+// relies on the independence of performances: when one is made, all of its
+// commands to come are written down with their instants.
 // An advance picks from these lists what is due, and an interruption throws the
 // rest of a list away.
 
-// oracle is what has been told so far, and what is to be told.
+// oracle holds the commands so far and those to come.
 type oracle struct {
 	definitions []map[string]any
 	sequences   map[string]any // in force; never changed, but replaced
@@ -68,7 +68,7 @@ type span struct {
 // never is later than every advance can reach.
 const never = time.Duration(math.MaxInt64)
 
-func runOracle(s *conformance.Scenario) []choreography.Command {
+func runOracle(s *rehearsal.Scenario) []choreography.Command {
 	o := &oracle{}
 	for _, d := range s.Definitions {
 		o.definitions = append(o.definitions, d.Value().Any().(map[string]any))
@@ -96,7 +96,7 @@ func inOrder(told []choreography.Command) []choreography.Command {
 	return told
 }
 
-// take hands over a signal: only interrupts are told.
+// take applies a signal: the only commands at once are interrupts.
 func (o *oracle) take(sig envelope, correlation *string) {
 	for _, def := range o.definitions {
 		if def["on"] != sig.typ || !holds(def["when"], sig) {
@@ -293,7 +293,7 @@ func eased(name string, t float64) float64 {
 	return t
 }
 
-// lookUp finds what a reference without its prefix stands for.
+// lookUp returns the value of a reference without its prefix.
 func lookUp(path string, sig envelope) (any, bool) {
 	if path == "type" {
 		return sig.typ, true

@@ -1,4 +1,4 @@
-package conformance_test
+package conformance
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sajou-dev/sajou-go/internal/conformance"
+	"github.com/stretchr/testify/require"
 )
 
 // variable names the environment variable with the folder of a set to judge.
@@ -21,17 +21,17 @@ const variable = "SAJOU_CONFORMANCE"
 func TestConformance(t *testing.T) {
 	var lines strings.Builder
 	if named := os.Getenv(variable); named != "" {
-		for _, suite := range conformance.Suites {
+		for _, suite := range Suites() {
 			judge(t, fromRoot(named), suite, &lines)
 		}
 	} else {
-		for _, suite := range conformance.Suites {
+		for _, suite := range Suites() {
 			for _, line := range judge(t, ownSet(suite), suite, &lines) {
 				t.Error(line)
 			}
 		}
 		if _, err := os.Stat("../../../shared/conformance"); err == nil {
-			for _, suite := range conformance.Suites {
+			for _, suite := range Suites() {
 				judge(t, "../../../shared/conformance", suite, &lines)
 			}
 		}
@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 
 // ownSet returns where our own files of a suite are: those about agents and the
 // director, which are data for any engine, at the module's root.
-func ownSet(suite conformance.Suite) string {
+func ownSet(suite Suite) string {
 	if suite.Folder == "agents" || suite.Folder == "director" {
 		return "../../testdata"
 	}
@@ -59,7 +59,7 @@ func fromRoot(path string) string {
 
 // judge runs one suite of a set and writes its lines, that of the cases counted
 // apart after that of the rest. It returns the lines of those that are inapplicable.
-func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Builder) (inapplicable []string) {
+func judge(t *testing.T, set string, suite Suite, lines *strings.Builder) (inapplicable []string) {
 	t.Helper()
 	names := []string{suite.Folder}
 	passed, failed := map[string]int{}, map[string]int{}
@@ -84,12 +84,12 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 			}
 			var err error
 			t.Run(c.Name, func(t *testing.T) {
-				if err = c.Judge(); err != nil && !errors.Is(err, conformance.ErrInapplicable) {
+				if err = c.Judge(); err != nil && !errors.Is(err, ErrInapplicable) {
 					t.Error(err)
 				}
 			})
 			switch {
-			case errors.Is(err, conformance.ErrInapplicable):
+			case errors.Is(err, ErrInapplicable):
 				inapplicable = append(inapplicable, fmt.Sprintf("%s: %s: %v\n", suite.Folder, c.Name, err))
 			case err == nil:
 				passed[name]++
@@ -105,4 +105,19 @@ func judge(t *testing.T, set string, suite conformance.Suite, lines *strings.Bui
 		lines.WriteString(line)
 	}
 	return inapplicable
+}
+
+// TestMissingFolder shows that a set without a suite's folder, or with an empty
+// one, is an error.
+func TestMissingFolder(t *testing.T) {
+	set := t.TempDir()
+	for _, suite := range Suites() {
+		if _, err := suite.Cases(set); err == nil {
+			t.Errorf("%s: no error for a missing folder", suite.Folder)
+		}
+		require.NoError(t, os.Mkdir(filepath.Join(set, suite.Folder), 0o755))
+		if _, err := suite.Cases(set); err == nil {
+			t.Errorf("%s: no error for an empty folder", suite.Folder)
+		}
+	}
 }

@@ -1,5 +1,5 @@
-// Package golden runs tests that are txtar files, which a person can read and
-// edit: the inputs first, and from the part "told" on what comes of them.
+// Package golden runs tests that are txtar files, which are easy to read and edit:
+// the inputs first, and from the part "told" on the outputs.
 //
 //	What the story shows.
 //	-- script --
@@ -7,8 +7,7 @@
 //	-- told --
 //	…
 //
-// With the flag -update what comes of the inputs is written into the files.
-// Only tests import this package.
+// The flag -update writes the outputs into the files. Only tests import this package.
 package golden
 
 import (
@@ -25,12 +24,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// told is the first part of a file that is no input.
+// told is the first part of a file that is an output.
 const told = "told"
 
 // Run runs each file that matches a pattern as a test of its own and compares
-// the parts that tell gives for the inputs with those that are there. The first
-// of them is called "told". A pattern that nothing matches fails the test.
+// the outputs that tell returns for the inputs with those in the file. The first
+// output is called "told". A pattern without a match fails the test.
 func Run(t *testing.T, pattern string, tell func(t *testing.T, in []txtar.File) []txtar.File) {
 	t.Helper()
 	names, err := filepath.Glob(pattern)

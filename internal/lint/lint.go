@@ -1,18 +1,18 @@
-// Package lint finds what choreographies and scenes say and cannot mean: steps
-// that nothing ever reaches, conditions that nothing fulfils, guards that shut
-// each other out, names that lead nowhere.
+// Package lint finds mistakes in choreographies and scenes: steps that are never
+// reached, conditions that no signal fulfils, guards that exclude each other, names
+// that refer to nothing.
 //
 // # Rules
 //
-// A [Finding] is made by a [Rule], whose name stays the same. The first two,
-// invalid and no-effect, are what [choreography.Parse] and [scene.Parse] say
-// about one file. The others look at all files together, as they would be in
-// force together: a sequence of one is used by another, a scene says which
-// entities there are. They are asked only about files without errors.
+// An [Issue] is found by a [RuleInfo], whose name does not change. The first two,
+// invalid and no-effect, are the diagnostics of [language.Parse] and [scene.Parse]
+// for one file. The others check all files together, as they would be in force
+// together: a sequence of one is used by another, a scene declares the entities. They
+// apply only to files without errors.
 //
-// An error is sure. What depends on the signals that will come, on the stage,
-// or on patterns that would have to be solved, passes. A warning is about what a
-// stage would do something with, but hardly what was meant.
+// An error is certain. Anything that depends on future signals, on the stage, or on
+// patterns that would have to be solved passes. A warning is about something that has
+// an effect, but probably not the intended one.
 //
 // docs/lint.md has a bad and a good example for each.
 package lint
@@ -22,20 +22,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/internal/jsonplace"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// Rule is one thing that is looked for.
-type Rule struct {
+// RuleInfo describes a rule.
+type RuleInfo struct {
 	Name     string
-	Severity choreography.Severity // what its findings have at worst
-	Says     string                // what it finds, in a few words
+	Severity authored.Severity // the highest severity of its issues
+	Says     string            // what it finds
 }
 
-// The rules that the code calls by name.
+// The names of the rules.
 const (
 	ruleInvalid   = "invalid"
 	ruleNoEffect  = "no-effect"
@@ -58,39 +58,39 @@ const (
 	ruleProperty  = "unknown-property"
 )
 
-var rules = []Rule{
-	{ruleInvalid, choreography.Error, "what cannot be meant and would be refused"},
-	{ruleNoEffect, choreography.Warning, "what has no effect, or another than it seems to have"},
-	{ruleNever, choreography.Error, "a condition that contradicts itself"},
-	{rulePayload, choreography.Error, "a condition that no payload of its signal type fulfils"},
-	{ruleOuter, choreography.Error, "a condition that contradicts the one around it"},
-	{ruleDead, choreography.Error, "steps after one that never ends"},
-	{ruleHandler, choreography.Warning, "onInterrupt where nothing interrupts"},
-	{ruleDestroyed, choreography.Warning, "a step on an entity that was just destroyed"},
-	{ruleStopped, choreography.Error, "a choreography that another stops at the instant it is made"},
-	{ruleSkipped, choreography.Error, "a choreography that another always keeps out"},
-	{ruleEachOther, choreography.Warning, "two choreographies that preempt one name, and one signal can begin both"},
-	{ruleMayStarve, choreography.Warning, "a choreography that another may keep out again and again"},
-	{ruleStarved, choreography.Warning, "a choreography that waits for what is never let go"},
-	{ruleUnused, choreography.Warning, "a sequence or an easing that nothing uses"},
-	{ruleSameID, choreography.Warning, "a declaration that takes another's place"},
-	{ruleRepeated, choreography.Warning, "a choreography that is written twice and runs twice"},
-	{ruleEntity, choreography.Warning, "an entity that the scene does not have and nothing spawns"},
-	{rulePlace, choreography.Warning, "a place or a route that the scene does not have"},
-	{ruleProperty, choreography.Warning, "a property that nothing on the stage has"},
+var rules = []RuleInfo{
+	{ruleInvalid, authored.SeverityError, "what cannot be meant and would be refused"},
+	{ruleNoEffect, authored.SeverityWarning, "what has no effect, or another than it seems to have"},
+	{ruleNever, authored.SeverityError, "a condition that contradicts itself"},
+	{rulePayload, authored.SeverityError, "a condition that no payload of its signal type fulfils"},
+	{ruleOuter, authored.SeverityError, "a condition that contradicts the one around it"},
+	{ruleDead, authored.SeverityError, "steps after one that never ends"},
+	{ruleHandler, authored.SeverityWarning, "onInterrupt where nothing interrupts"},
+	{ruleDestroyed, authored.SeverityWarning, "a step on an entity that was just destroyed"},
+	{ruleStopped, authored.SeverityError, "a choreography that another stops at the instant it is made"},
+	{ruleSkipped, authored.SeverityError, "a choreography that another always keeps out"},
+	{ruleEachOther, authored.SeverityWarning, "two choreographies that preempt one name, and one signal can begin both"},
+	{ruleMayStarve, authored.SeverityWarning, "a choreography that another may keep out again and again"},
+	{ruleStarved, authored.SeverityWarning, "a choreography that waits for what is never let go"},
+	{ruleUnused, authored.SeverityWarning, "a sequence or an easing that nothing uses"},
+	{ruleSameID, authored.SeverityWarning, "a declaration that takes another's place"},
+	{ruleRepeated, authored.SeverityWarning, "a choreography that is written twice and runs twice"},
+	{ruleEntity, authored.SeverityWarning, "an entity that the scene does not have and nothing spawns"},
+	{rulePlace, authored.SeverityWarning, "a place or a route that the scene does not have"},
+	{ruleProperty, authored.SeverityWarning, "a property that nothing on the stage has"},
 }
 
 // Rules returns all rules, in the order of docs/lint.md.
-func Rules() []Rule { return slices.Clone(rules) }
+func Rules() []RuleInfo { return slices.Clone(rules) }
 
-// Finding is what a rule says about one place.
-type Finding struct {
-	choreography.Diagnostic
+// Issue is a diagnostic of a rule.
+type Issue struct {
+	authored.Diagnostic
 	Rule string
 }
 
 // String returns "file:line:column: severity: rule: message (pointer)".
-func (f Finding) String() string {
+func (f Issue) String() string {
 	at := fmt.Sprintf("%s:%d:%d: %s: %s: %s", f.File, f.Line, f.Column, f.Severity, f.Rule, f.Message)
 	if f.Pointer != "" {
 		at += " (" + f.Pointer + ")"
@@ -98,32 +98,32 @@ func (f Finding) String() string {
 	return at
 }
 
-// maxFindings bounds what is said about one file.
-const maxFindings = 200
+// maxIssues bounds the issues of one file.
+const maxIssues = 200
 
-// File is a text to be looked at. The name only stands in findings.
+// File is a text to check. The name is only used in issues.
 type File struct {
 	Name string
 	Text []byte
 }
 
-// Check asks all rules about files that are to be in force together, in the
-// order in which they would come into force. The findings are in the order of
-// the files, and in each by place.
-func Check(files ...File) []Finding {
+// Check applies all rules to files that are to be in force together, in the order in
+// which they would come into force. The issues are sorted by file, in that order, and
+// by place.
+func Check(files ...File) []Issue {
 	l := linter{}
-	catalog := new(choreography.Catalog)
+	catalog := new(language.Catalog)
 	for i := range files {
 		src := &source{File: &files[i]}
 		l.sources = append(l.sources, src)
 		declared, next, diagnostics := Read(catalog, files[i].Name, files[i].Text)
 		for _, d := range diagnostics {
 			rule := ruleNoEffect
-			if d.Severity == choreography.Error {
+			if d.Severity == authored.SeverityError {
 				rule = ruleInvalid
 			}
 			src.judge(d.Severity)
-			src.findings = append(src.findings, Finding{d, rule})
+			src.findings = append(src.findings, Issue{d, rule})
 		}
 		catalog = next
 		for i := range declared {
@@ -131,53 +131,53 @@ func Check(files ...File) []Finding {
 		}
 	}
 	l.check()
-	var all []Finding
+	var all []Issue
 	for _, src := range l.sources {
 		all = append(all, src.finish()...)
 	}
 	return all
 }
 
-// linter holds what is declared in all files.
+// linter holds the declarations of all files.
 type linter struct {
 	sources     []*source
-	definitions []*definition
+	definitions []*choreographyUse
 	scripts     []*script // all lists of steps, those of definitions too
 	named       []named   // bindings too
 	scenes      []*scene.Scene
 }
 
-// source is one file and what was found in it.
+// source is one file with its issues.
 type source struct {
 	*File
-	findings []Finding
+	findings []Issue
 	spots    []pending
-	worst    choreography.Severity // of all findings, kept or not; 0 for none
-	more     bool                  // there were more than are kept
+	worst    authored.Severity // of all issues, kept or not; 0 for none
+	more     bool              // there were more issues than are kept
 }
 
-// pending is a finding whose line and column are not known yet.
+// pending is an issue whose line and column are not known yet.
 type pending struct {
 	rule     string
-	severity choreography.Severity
-	at       *spot
+	severity authored.Severity
+	at       *authored.Location
 	message  string
 }
 
-// place is where something stands.
+// place is a place in a file.
 type place struct {
 	src *source
-	at  *spot
+	at  *authored.Location
 }
 
-// named is a declaration that is no choreography.
+// named is a declaration other than a choreography.
 type named struct {
 	place
 	word, name string
 	value      signal.Value
 }
 
-func severityOf(rule string) choreography.Severity {
+func severityOf(rule string) authored.Severity {
 	for _, r := range rules {
 		if r.Name == rule {
 			return r.Severity
@@ -190,40 +190,37 @@ func (p place) report(rule, format string, args ...any) {
 	p.src.add(pending{rule, severityOf(rule), p.at, fmt.Sprintf(format, args...)})
 }
 
-// lighter is report for what does less harm than the rule's findings do at
-// worst.
+// lighter is report with severity warning, whatever that of the rule is.
 func (p place) lighter(rule, format string, args ...any) {
-	p.src.add(pending{rule, choreography.Warning, p.at, fmt.Sprintf(format, args...)})
+	p.src.add(pending{rule, authored.SeverityWarning, p.at, fmt.Sprintf(format, args...)})
 }
 
 func (s *source) add(f pending) {
 	s.judge(f.severity)
-	if len(s.spots) == maxFindings {
+	if len(s.spots) == maxIssues {
 		s.more = true
 		return
 	}
 	s.spots = append(s.spots, f)
 }
 
-func (s *source) judge(severity choreography.Severity) {
+func (s *source) judge(severity authored.Severity) {
 	if s.worst == 0 || severity < s.worst {
 		s.worst = severity
 	}
 }
 
-// finish places the findings in the text and orders them.
-func (s *source) finish() []Finding {
-	marks := make([]*jsonplace.Mark, len(s.spots))
+// finish finds the line and column of each issue and sorts them.
+func (s *source) finish() []Issue {
+	places := make([]*authored.Location, len(s.spots))
 	for i := range s.spots {
-		marks[i] = s.spots[i].at.mark()
+		places[i] = s.spots[i].at
 	}
-	if len(marks) > 0 {
-		jsonplace.Locate(s.Text, marks)
-	}
+	offsets := authored.Locate(s.Text, places)
 	for i, f := range s.spots {
-		line, column := jsonplace.LineColumn(s.Text, marks[i].Offset)
-		s.findings = append(s.findings, Finding{choreography.Diagnostic{
-			File: s.Name, Line: line, Column: column, Pointer: f.at.pointer(), Severity: f.severity, Message: f.message,
+		line, column := authored.LineColumn(s.Text, offsets[i])
+		s.findings = append(s.findings, Issue{authored.Diagnostic{
+			File: s.Name, Line: line, Column: column, Pointer: f.at.Pointer(), Severity: f.severity, Message: f.message,
 		}, f.rule})
 	}
 	order := map[string]int{} // of the files of an archive, as they were read
@@ -232,19 +229,19 @@ func (s *source) finish() []Finding {
 			order[f.File] = len(order)
 		}
 	}
-	slices.SortStableFunc(s.findings, func(a, b Finding) int {
+	slices.SortStableFunc(s.findings, func(a, b Issue) int {
 		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if s.more {
 		last := s.findings[len(s.findings)-1]
-		s.findings = append(s.findings, Finding{choreography.Diagnostic{
+		s.findings = append(s.findings, Issue{authored.Diagnostic{
 			File: s.Name, Line: last.Line, Column: last.Column, Severity: s.worst, Message: "there is more, which is not listed",
 		}, last.Rule})
 	}
 	return s.findings
 }
 
-// check asks the rules that look at all files together.
+// check applies the rules that concern all files together.
 func (l *linter) check() {
 	l.handlers()
 	l.pairs()

@@ -10,7 +10,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/internal/lint"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -19,9 +23,7 @@ import (
 // of each rule is found by that rule, and the good one by none.
 func TestDocs(t *testing.T) {
 	data, err := os.ReadFile("../../docs/lint.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)```json ([a-z]+)\n(.*?)```")
 	sections := strings.Split(string(data), "\n## ")[1:]
 	var documented []string
@@ -35,7 +37,7 @@ func TestDocs(t *testing.T) {
 			files[m[1]] = append(files[m[1]], lint.File{Name: fmt.Sprintf("%s%d.json", m[1], seen[m[1]]), Text: []byte(m[2])})
 		}
 		bad, good := lint.Check(files["bad"]...), lint.Check(files["good"]...)
-		if !slices.ContainsFunc(bad, func(f lint.Finding) bool { return f.Rule == rule }) {
+		if !slices.ContainsFunc(bad, func(f lint.Issue) bool { return f.Rule == rule }) {
 			t.Errorf("%s: the bad example is not found: %s", rule, list(bad))
 		}
 		if len(good) > 0 {
@@ -54,7 +56,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-func list(found []lint.Finding) string {
+func list(found []lint.Issue) string {
 	var b strings.Builder
 	for _, f := range found {
 		fmt.Fprintln(&b, f)
@@ -62,7 +64,7 @@ func list(found []lint.Finding) string {
 	return b.String()
 }
 
-// TestConditions shows what is said about conditions, and what passes.
+// TestConditions shows the findings about conditions, and conditions without one.
 func TestConditions(t *testing.T) {
 	for _, tc := range []struct{ on, when, want string }{
 		{"x", `{}`, ""},
@@ -165,20 +167,18 @@ func TestConditionsAreSound(t *testing.T) {
 			}
 		}
 		text := fmt.Sprintf(`{"on": %q, "when": {%s}, "steps": [{"action": "playSound", "sound": "s"}]}`, on, strings.Join(parts, ", "))
-		declared, diagnostics := choreography.Parse("f", []byte(text))
+		declared, diagnostics := language.Parse("f", []byte(text))
 		if len(declared) != 1 {
 			t.Fatalf("%s: %v", text, diagnostics)
 		}
 		value, err := signal.ParseValue([]byte(payload))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		sig := &signal.Signal{Type: on, Payload: value}
-		if !declared[0].(*choreography.Definition).Matches(sig) {
+		if !declared[0].(*definition.Definition).Matches(sig) {
 			return
 		}
 		for _, f := range lint.Check(lint.File{Name: "f", Text: []byte(text)}) {
-			if f.Severity == choreography.Error {
+			if f.Severity == authored.SeverityError {
 				t.Fatalf("the payload %s fulfils\n%s\nbut: %v", payload, text, f)
 			}
 		}
@@ -239,7 +239,7 @@ func TestRead(t *testing.T) {
   ,
   { "sequence": "s", "steps": [ { "action": "wait" } ] },
   { "sajou": "scene", "version": 1, "name": "three" } ]`
-	declared, next, diagnostics := lint.Read(new(choreography.Catalog), "f", []byte(text))
+	declared, next, diagnostics := lint.Read(new(language.Catalog), "f", []byte(text))
 	var got []string
 	for _, d := range declared {
 		got = append(got, d.Pointer+" "+d.Word()+" "+d.Name())
@@ -259,7 +259,7 @@ func TestRead(t *testing.T) {
 	const wrong = `[ { "on": "b", "steps": 5 },
   {"sajou":"scene", "version": 1,
    "size": 3}, { "on": "b", "steps": [ {} ] } ]`
-	declared, next, diagnostics = lint.Read(new(choreography.Catalog), "f", []byte(wrong))
+	declared, next, diagnostics = lint.Read(new(language.Catalog), "f", []byte(wrong))
 	if declared != nil || next.Get("sequence", "s") != nil {
 		t.Errorf("of what is wrong %v is declared", declared)
 	}
@@ -272,7 +272,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestNames shows what is said about names, where there is a scene and where
+// TestNames shows the findings about names, where there is a scene and where
 // there is none.
 func TestNames(t *testing.T) {
 	scene := func(more string) lint.File {
@@ -330,7 +330,7 @@ func TestMany(t *testing.T) {
 	if n := len(found); n != 201 || !strings.Contains(found[n-1].Message, "there is more") {
 		t.Errorf("%d findings, the last %v", n, found[n-1])
 	}
-	if last := found[len(found)-1]; last.Severity != choreography.Error {
+	if last := found[len(found)-1]; last.Severity != authored.SeverityError {
 		t.Errorf("the last finding is %v, and an error is not listed", last)
 	}
 }
@@ -340,12 +340,12 @@ func TestMany(t *testing.T) {
 func TestTwoThatInterrupt(t *testing.T) {
 	found := lint.Check(lint.File{Name: "f", Text: []byte(`[{"id": "a", "on": "error", "interrupts": true, "steps": [{"action": "playSound", "sound": "bell"}]},
 		{"id": "b", "on": "error", "interrupts": true, "steps": [{"action": "playSound", "sound": "gong"}]}]`)})
-	if len(found) != 1 || found[0].Rule != "stopped-at-once" || found[0].Severity != choreography.Warning {
+	if len(found) != 1 || found[0].Rule != "stopped-at-once" || found[0].Severity != authored.SeverityWarning {
 		t.Errorf("found %v, want one warning", found)
 	}
 }
 
-// TestContention shows what is said of two choreographies that one signal can
+// TestContention shows the findings about two choreographies that one signal can
 // begin and that want one name, for each pair of policies and whichever is
 // written first; and that nothing is said where they cannot meet.
 func TestContention(t *testing.T) {

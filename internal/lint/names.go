@@ -3,18 +3,19 @@ package lint
 import (
 	"strconv"
 
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// names asks what is called alike, and what is called by nobody.
+// names finds declarations with the same name and declarations that nothing uses.
 func (l *linter) names() {
-	ids := map[string]*definition{}
-	texts := map[string]*definition{}
+	ids := map[string]*choreographyUse{}
+	texts := map[string]*choreographyUse{}
 	for _, d := range l.definitions {
 		text := d.value.String()
 		switch other := ids[d.id]; {
 		case d.id != "" && other != nil:
-			place{d.src, d.at.at("id")}.report(ruleSameID, "takes the place of the choreography at %s, which has this id too", other.stands(d.place))
+			place{d.src, d.at.At("id")}.report(ruleSameID, "takes the place of the choreography at %s, which has this id too", other.stands(d.place))
 		case d.id == "" && texts[text] != nil:
 			d.report(ruleRepeated, "is written at %s already: each %s runs both", texts[text].stands(d.place), d.on)
 		}
@@ -33,24 +34,23 @@ func (l *linter) names() {
 		}
 		if (n.word == "sequence" || n.word == "easing") && !used[key] {
 			n.report(ruleUnused, "the %s %s is used by nothing in these files", n.word, strconv.Quote(n.name))
-			used[key] = true // once is enough
+			used[key] = true // reported once
 		}
 	}
 }
 
-// used returns which sequences and easings anything refers to, by word and
-// name.
+// used returns the sequences and easings that are referred to, by word and name.
 func (l *linter) used() map[[2]string]bool {
 	used := map[[2]string]bool{}
 	note := func(v signal.Value) {
 		for _, word := range []string{"sequence", "easing"} {
-			if name := text(v, word); name != "" {
+			if name := v.TextOf(word); name != "" {
 				used[[2]string{word, name}] = true
 			}
 		}
 	}
 	for _, s := range l.scripts {
-		eachStep(s.steps, s.at, func(step signal.Value, _ *spot) { note(step) })
+		eachStep(s.steps, s.at, func(step signal.Value, _ *authored.Location) { note(step) })
 	}
 	for _, n := range l.named { // of bindings
 		if transition, ok := n.value.Get("transition"); ok {
@@ -60,16 +60,16 @@ func (l *linter) used() map[[2]string]bool {
 	return used
 }
 
-// eachStep calls visit for each step of a list and for those inside them. It
-// recurses once for each nesting, which Parse has bounded.
-func eachStep(steps signal.Value, at *spot, visit func(step signal.Value, at *spot)) {
+// eachStep calls visit for each step of a list and for the steps inside them. The depth
+// of its recursion is that of the steps, which Parse has bounded.
+func eachStep(steps signal.Value, at *authored.Location, visit func(step signal.Value, at *authored.Location)) {
 	i := 0
 	for step := range steps.Elements() {
-		here := at.element(i)
+		here := at.Element(i)
 		i++
 		visit(step, here)
 		if inner, ok := step.Get("steps"); ok {
-			eachStep(inner, here.at("steps"), visit)
+			eachStep(inner, here.At("steps"), visit)
 		}
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// handlers finds those that nothing calls.
+// handlers finds interruption handlers that are never called.
 func (l *linter) handlers() {
-	var preempted guard // all names that anything preempts
+	var preempted guard // the names of all guards that preempt
 	for _, d := range l.definitions {
 		if d.interrupts {
-			return // it may reach anything that carries its correlation id
+			return // it may interrupt any performance with its correlation id
 		}
 		if d.guard.policy == "preempt" {
 			preempted.names = append(preempted.names, d.guard.names...)
@@ -47,8 +47,8 @@ func (s nameSet) mayHave(name string) bool {
 	return s.names[name] || s.reference || isReference(name) && len(s.names) > 0
 }
 
-// surely reports whether two guards of choreographies for one signal want one
-// name, whatever the signal says.
+// surely reports whether two guards of choreographies for one signal always have a
+// name in common.
 func surely(a, b guard) (string, bool) {
 	for _, name := range a.names {
 		if slices.Contains(b.names, name) {
@@ -60,14 +60,14 @@ func surely(a, b guard) (string, bool) {
 
 func isReference(name string) bool { return strings.HasPrefix(name, signalPrefix) }
 
-// pairs finds choreographies that shut each other out.
+// pairs finds choreographies that exclude each other.
 func (l *linter) pairs() {
-	const most = 100 // of one type are compared with one
-	byType := map[string][]*definition{}
+	const most = 100 // the earlier ones of a type with which each is compared
+	byType := map[string][]*choreographyUse{}
 	for _, d := range l.definitions {
 		before := byType[d.on]
 		for _, earlier := range before[max(0, len(before)-most):] {
-			// One with the same id is in force in the other's place.
+			// A choreography with the same id replaces the earlier one.
 			if earlier.id == "" || earlier.id != d.id {
 				l.pair(earlier, d)
 			}
@@ -77,9 +77,9 @@ func (l *linter) pairs() {
 	l.starved()
 }
 
-// pair judges two choreographies for one signal type, in the order in which
-// they are made.
-func (l *linter) pair(first, second *definition) {
+// pair checks two choreographies for one signal type, in the order in which they
+// begin.
+func (l *linter) pair(first, second *choreographyUse) {
 	name, same := surely(first.guard, second.guard)
 	switch {
 	case same && second.guard.policy == "preempt" && implies(first.when, second.when):
@@ -94,9 +94,9 @@ func (l *linter) pair(first, second *definition) {
 	}
 }
 
-// meet reports whether one signal may begin both. Of conditions with very many
-// alternatives that is not asked.
-func meet(first, second *definition) bool {
+// meet reports whether one signal may begin both. For conditions with very many
+// alternatives it returns false without checking.
+func meet(first, second *choreographyUse) bool {
 	const most = 64
 	if len(first.when)*len(second.when) > most {
 		return false
@@ -111,17 +111,16 @@ func meet(first, second *definition) bool {
 	return false
 }
 
-// contend judges two choreographies that one signal may begin and that want one
-// name, first and second in the order in which they are made, where neither
-// surely keeps the other out.
-func contend(first, second *definition, name string) {
+// contend checks two choreographies that one signal may begin and whose guards share a
+// name, in the order in which they begin, where neither always excludes the other.
+func contend(first, second *choreographyUse, name string) {
 	switch [2]string{first.guard.policy, second.guard.policy} {
 	case [2]string{"preempt", "preempt"}:
 		first.report(ruleEachOther, "this and %s stop each other: both preempt %s, and one %s can begin both", second.where(first.place), name, first.on)
 	case [2]string{"queue", "preempt"}, [2]string{"skip", "preempt"}:
 		first.report(ruleMayStarve, "each %s that begins %s too stops this at once: that one preempts %s", first.on, second.where(first.place), name)
 	case [2]string{"preempt", "queue"}:
-		second.report(ruleMayStarve, "may wait for ever: each %s that begins %s has that one preempt %s before whoever waits", second.on, first.where(second.place), name)
+		second.report(ruleMayStarve, "may wait for ever: each %s that begins %s makes that one preempt %s ahead of the performances that wait", second.on, first.where(second.place), name)
 	case [2]string{"preempt", "skip"}, [2]string{"queue", "skip"}, [2]string{"skip", "skip"}:
 		second.report(ruleMayStarve, "no %s that begins %s too can begin this: that one wants %s before it", second.on, first.where(second.place), name)
 	case [2]string{"skip", "queue"}:
@@ -129,17 +128,17 @@ func contend(first, second *definition, name string) {
 	}
 }
 
-// where says which definition it is, for somebody at another place.
-func (d *definition) where(from place) string {
+// where describes a definition for a message at another place.
+func (d *choreographyUse) where(from place) string {
 	if d.id != "" {
 		return strconv.Quote(d.id)
 	}
 	return d.stands(from)
 }
 
-// stands says where p is, for somebody at another place.
+// stands describes p for a message at another place.
 func (p place) stands(from place) string {
-	pointer := p.at.pointer()
+	pointer := p.at.Pointer()
 	switch {
 	case p.src != from.src && pointer == "":
 		return p.src.Name
@@ -149,8 +148,8 @@ func (p place) stands(from place) string {
 	return pointer
 }
 
-// implies reports whether the second condition holds wherever the first does,
-// when that can be seen from how they are written.
+// implies reports whether the second condition certainly holds whenever the first
+// does. It compares the text of the conditions.
 func implies(first, second []conjunction) bool {
 	for _, c := range first {
 		if !slices.ContainsFunc(second, func(d conjunction) bool { return c.includes(d) }) {
@@ -160,7 +159,7 @@ func implies(first, second []conjunction) bool {
 	return true
 }
 
-// includes reports whether c asks all that d asks.
+// includes reports whether c has every test of d.
 func (c conjunction) includes(d conjunction) bool {
 	for _, a := range d {
 		if !slices.ContainsFunc(c, func(b ask) bool { return a.path == b.path && a.op.String() == b.op.String() }) {
@@ -170,15 +169,15 @@ func (c conjunction) includes(d conjunction) bool {
 	return true
 }
 
-// starved finds choreographies that wait for, or stay away from, what another
-// holds for ever.
+// starved finds choreographies whose guards wait for, or yield to, a name that another
+// holds forever.
 func (l *linter) starved() {
-	holders := map[string]*definition{} // who holds a name for ever, first of all
-	var freed []string                  // what is taken away from a holder, and let go again
+	holders := map[string]*choreographyUse{} // the first to hold a name forever
+	var freed []string                       // names that are taken from a holder and released again
 	for _, d := range l.definitions {
 		switch {
 		case d.interrupts:
-			return // it may end anything that carries its correlation id
+			return // it may end any performance with its correlation id
 		case !d.endless && d.guard.policy == "preempt":
 			freed = append(freed, d.guard.names...)
 		case d.endless:

@@ -4,39 +4,42 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // Declared is one declaration of a file, and where it stands in it.
 type Declared struct {
-	choreography.Declaration
+	language.Declaration
 	Pointer string // JSON pointer; "" if the file is nothing else
 }
 
-// Read reads all that a file declares: an object or an array of them, each a
+// Read reads the declarations of a file: an object or an array of them, each a
 // choreography, a sequence, an easing, a binding or a scene. They may refer to
-// each other and to what the catalog has in force, and come in an order in which
-// they can come into force: scenes first, and the others as
-// [choreography.ParseWith] has them. File names the text in diagnostics. What
-// Sajou's scene-builder exports, as a text or as an archive, is read too; a file
-// whose name ends with .zip has to be an archive.
+// each other and to the catalog. They are returned in an order in which they can come
+// into force: scenes first, then the others in the order of [language.ParseWith].
+// File names the text in diagnostics. Read also accepts the exports of Sajou's
+// scene-builder, as a text or as an archive; a file whose name ends with .zip must be
+// an archive.
 //
-// Next is the catalog with all of them. If any diagnostic is an error, nothing
-// is returned, and the catalog as it was.
-func Read(c *choreography.Catalog, file string, text []byte) (declared []Declared, next *choreography.Catalog, diagnostics choreography.Diagnostics) {
+// Next is the catalog with all declarations. If any diagnostic is an error, Read
+// returns no declaration and the given catalog.
+func Read(c *language.Catalog, file string, text []byte) (declared []Declared, next *language.Catalog, diagnostics authored.Diagnostics) {
 	value, err := signal.ParseValue(text)
-	refuse := func(message string) choreography.Diagnostics {
-		return choreography.Diagnostics{{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: message}}
+	refuse := func(message string) authored.Diagnostics {
+		return authored.Diagnostics{{File: file, Line: 1, Column: 1, Severity: authored.SeverityError, Message: message}}
 	}
 	switch {
 	case isZip(file, text):
-		declared, diagnostics = readZip(file, text)
+		declared, diagnostics = readZip(c, file, text)
 	case sajouOf(value) == "simulation":
 		diagnostics = refuse("this is a scenario of agents, which is for sajou-replay sim")
 	case sajouOf(value) == "episode":
@@ -46,46 +49,46 @@ func Read(c *choreography.Catalog, file string, text []byte) (declared []Declare
 	case err == nil && value.Kind() == signal.KindArray:
 		declared, diagnostics = readList(c, file, text, value)
 	case err == nil && scene.IsScene(value):
-		declared, diagnostics = bundled(file)(scene.ParseBundle(file, text))
+		declared, diagnostics = bundled(c, file)(scene.ParseBundle(file, text))
 	case err == nil && isScenario(value):
 		diagnostics = refuse(`this is a scenario, which is for sajou-replay rehearse; what its "definitions" hold can stand in a file of its own`)
 	default:
-		var declarations []choreography.Declaration
-		declarations, diagnostics = choreography.ParseWith(c, file, text)
+		var declarations []language.Declaration
+		declarations, diagnostics = language.ParseWith(c, file, text)
 		for _, d := range declarations {
 			declared = append(declared, Declared{d, ""})
 		}
 	}
-	if diagnostics.Err() != nil {
+	if diagnostics.Refused() {
 		return nil, c, diagnostics
 	}
 	next = c
 	for _, d := range declared {
 		with, err := next.With(d.Declaration)
 		if err != nil { // ParseWith has brought it into force once
-			return nil, c, append(diagnostics, choreography.Diagnostic{File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: err.Error()})
+			return nil, c, append(diagnostics, authored.Diagnostic{File: file, Line: 1, Column: 1, Severity: authored.SeverityError, Message: err.Error()})
 		}
 		next = with
 	}
 	return declared, next, diagnostics
 }
 
-// isScenario reports whether v is what sajou-replay rehearse runs.
+// isScenario reports whether v is a scenario for sajou-replay rehearse.
 func isScenario(v signal.Value) bool {
 	_, definitions := v.Get("definitions")
 	_, script := v.Get("script")
 	return definitions && script
 }
 
-// sajouOf returns what a value says to be, "" if it says nothing.
+// sajouOf returns the kind of file that the member "sajou" names, "" without one.
 func sajouOf(v signal.Value) string {
 	word, _ := v.Get("sajou")
 	text, _ := word.Text()
 	return text
 }
 
-// isRecording reports whether a text is a recording of signals, one a line:
-// value is what it is when it is one line.
+// isRecording reports whether a text is a recording of signals, one on each line.
+// Value is the value of the whole text, nil if that is not JSON.
 func isRecording(text []byte, value signal.Value) bool {
 	if value == nil {
 		line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
@@ -99,14 +102,13 @@ func isRecording(text []byte, value signal.Value) bool {
 	return typed && payload
 }
 
-// readList reads an array. Scenes have a reader of their own; the other one
-// gets the text without them, so that everything is still at its line and
-// column.
-func readList(c *choreography.Catalog, file string, text []byte, list signal.Value) ([]Declared, choreography.Diagnostics) {
+// readList reads an array. Scenes have a reader of their own. The other reader gets
+// the text with the scenes blanked out, so that lines and columns stay the same.
+func readList(c *language.Catalog, file string, text []byte, list signal.Value) ([]Declared, authored.Diagnostics) {
 	var (
 		declared    []Declared
-		diagnostics choreography.Diagnostics
-		others      []string // the pointers of what is no scene
+		diagnostics authored.Diagnostics
+		others      []string // the pointers of the elements that are not scenes
 		values      []string // their values
 		rest        = slices.Clone(text)
 		items       = itemsOf(text)
@@ -129,9 +131,9 @@ func readList(c *choreography.Catalog, file string, text []byte, list signal.Val
 		blank(rest, withComma(rest, item))
 	}
 	if len(others) > 0 || i == 0 {
-		declarations, ds := choreography.ParseWith(c, file, rest)
+		declarations, ds := language.ParseWith(c, file, rest)
 		diagnostics = append(diagnostics, repointed(ds, others)...)
-		// They have been put in order. What is written twice is the same thing.
+		// They come in another order. Equal values take their pointers in turn.
 		places := make(map[string][]string, len(values))
 		for i, v := range values {
 			places[v] = append(places[v], others[i])
@@ -145,48 +147,58 @@ func readList(c *choreography.Catalog, file string, text []byte, list signal.Val
 			declared = append(declared, Declared{d, pointer})
 		}
 	}
-	slices.SortStableFunc(diagnostics, func(a, b choreography.Diagnostic) int {
+	slices.SortStableFunc(diagnostics, func(a, b authored.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return declared, diagnostics
 }
 
-// bundled makes declarations of what an export of a scene-builder holds: one
-// scene or none, and what is played on it, which has no place in the text.
-func bundled(file string) func(*scene.Scene, []signal.Value, choreography.Diagnostics) ([]Declared, choreography.Diagnostics) {
-	return func(s *scene.Scene, rest []signal.Value, diagnostics choreography.Diagnostics) ([]Declared, choreography.Diagnostics) {
+// bundled returns the declarations of an export of a scene-builder: at most one scene,
+// and the choreographies played on it, which have no place in the text. They come
+// into force one by one, so that reading stops as soon as they exceed the budget.
+func bundled(c *language.Catalog, file string) func(*scene.Scene, []signal.Value, authored.Diagnostics) ([]Declared, authored.Diagnostics) {
+	return func(s *scene.Scene, rest []signal.Value, diagnostics authored.Diagnostics) ([]Declared, authored.Diagnostics) {
 		var declared []Declared
 		if s != nil {
 			declared = append(declared, Declared{s, ""})
 		}
+		refused := 0
 		for _, v := range rest {
-			d, err := choreography.CompileDeclaration(choreography.WordFor(v), v)
+			d, err := language.CompileDeclaration(language.WordFor(v), v)
+			next := c
+			if err == nil {
+				next, err = c.With(d)
+			}
 			if err != nil {
-				diagnostics = append(diagnostics, choreography.Diagnostic{
-					File: file, Line: 1, Column: 1, Severity: choreography.Error, Message: err.Error(),
+				diagnostics = append(diagnostics, authored.Diagnostic{
+					File: file, Line: 1, Column: 1, Severity: authored.SeverityError, Message: err.Error(),
 				})
+				if refused++; refused == maxIssues || errors.Is(err, definition.ErrBudget) {
+					break
+				}
 				continue
 			}
+			c = next
 			declared = append(declared, Declared{d, ""})
 		}
 		return declared, diagnostics
 	}
 }
 
-func readScene(file string, text []byte, pointer string) ([]Declared, choreography.Diagnostics) {
+func readScene(file string, text []byte, pointer string) ([]Declared, authored.Diagnostics) {
 	s, diagnostics := scene.Parse(file, text)
 	for i := range diagnostics {
 		diagnostics[i].Pointer = pointer + diagnostics[i].Pointer
 	}
-	if s == nil || diagnostics.Err() != nil {
+	if s == nil || diagnostics.Refused() {
 		return nil, diagnostics
 	}
 	return []Declared{{s, pointer}}, diagnostics
 }
 
-// repointed gives diagnostics about a list of which some were left out the
-// pointers that they have in the whole.
-func repointed(ds choreography.Diagnostics, pointers []string) choreography.Diagnostics {
+// repointed replaces the indexes in diagnostics about a part of a list by the
+// pointers in the whole list.
+func repointed(ds authored.Diagnostics, pointers []string) authored.Diagnostics {
 	for i := range ds {
 		first, rest, inside := strings.Cut(strings.TrimPrefix(ds[i].Pointer, "/"), "/")
 		if n, err := strconv.Atoi(first); err == nil && n < len(pointers) {
@@ -220,7 +232,7 @@ func itemsOf(text []byte) []extent {
 	return items
 }
 
-// withComma adds to an item the comma that goes with it.
+// withComma extends an item by its comma.
 func withComma(text []byte, item extent) extent {
 	space := func(i int) bool { return i >= 0 && i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 }
 	end := item.end
@@ -241,7 +253,7 @@ func withComma(text []byte, item extent) extent {
 	return item
 }
 
-// blank puts spaces in place of a part of a text; lines stay lines.
+// blank overwrites a part of a text with spaces, except for line ends.
 func blank(text []byte, part extent) {
 	for i := part.start; i < part.end; i++ {
 		if text[i] != '\n' && text[i] != '\r' {
@@ -250,7 +262,7 @@ func blank(text []byte, part extent) {
 	}
 }
 
-// cursor knows the line and column of one place of a text.
+// cursor is a place in a text with its line and column.
 type cursor struct {
 	text                 []byte
 	offset, line, column int
@@ -266,8 +278,8 @@ func (c *cursor) moveTo(offset int) {
 	}
 }
 
-// moved takes diagnostics about the text from c on to their place in the whole.
-func (c *cursor) moved(ds choreography.Diagnostics) choreography.Diagnostics {
+// moved shifts diagnostics about the text from c on to their place in the whole.
+func (c *cursor) moved(ds authored.Diagnostics) authored.Diagnostics {
 	for i := range ds {
 		if ds[i].Line == 1 {
 			ds[i].Column += c.column - 1

@@ -6,19 +6,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/internal/find"
 	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// stage asks whether what steps and bindings name is on the stage: properties,
-// and where a scene is given entities and places.
+// stage checks the names in steps and bindings: properties, and if there is a
+// scene, entities and places.
 func (l *linter) stage() {
 	for _, s := range l.scripts {
-		eachStep(s.steps, s.at, func(step signal.Value, at *spot) {
+		eachStep(s.steps, s.at, func(step signal.Value, at *authored.Location) {
 			p := place{s.src, at}
 			asked(p, step)
-			if name := text(step, "property"); text(step, "action") == "set" && name != "" && !isVariable(name) && !settable[name] {
-				place{p.src, at.at("property")}.report(ruleProperty, "nothing has a property %s to be set%s", strconv.Quote(name), p.nearest(name, settable))
+			if name := step.TextOf("property"); step.TextOf("action") == "set" && name != "" && !isVariable(name) && !settable[name] {
+				place{p.src, at.At("property")}.report(ruleProperty, "nothing has a property %s to be set%s", strconv.Quote(name), p.nearest(name, settable))
 			}
 		})
 	}
@@ -34,18 +36,18 @@ func (l *linter) stage() {
 	k := l.known()
 	for _, n := range l.named {
 		for _, member := range []string{"targetEntityId", "entity"} {
-			if name := text(n.value, member); n.word == "binding" && name != "" && !k.hasEntity(name) {
-				place{n.src, n.at.at(member)}.report(ruleEntity, "the scene has no entity %s and no rule for it, and nothing spawns it%s",
+			if name := n.value.TextOf(member); n.word == "binding" && name != "" && !k.hasEntity(name) {
+				place{n.src, n.at.At(member)}.report(ruleEntity, "the scene has no entity %s and no rule for it, and nothing spawns it%s",
 					strconv.Quote(name), n.nearest(name, k.entities))
 			}
 		}
 	}
 	for _, s := range l.scripts {
-		eachStep(s.steps, s.at, func(step signal.Value, at *spot) { k.step(place{s.src, at}, step) })
+		eachStep(s.steps, s.at, func(step signal.Value, at *authored.Location) { k.step(place{s.src, at}, step) })
 	}
 }
 
-// shown are the properties that conditions can ask for, and settable those that
+// shown are the properties that conditions can test, and settable those that
 // "set" takes.
 var (
 	shown = map[string]kinds{
@@ -64,13 +66,13 @@ func setOf(names ...string) map[string]bool {
 	return set
 }
 
-// asked judges the properties that a "when" asks the stage for.
+// asked checks the properties of the stage that a "when" tests.
 func asked(p place, v signal.Value) {
 	when, ok := v.Get("when")
 	if !ok {
 		return
 	}
-	for _, c := range clauseOf(when, p.at.at("when")) {
+	for _, c := range clauseOf(when, p.at.At("when")) {
 		for _, a := range c {
 			if a.lasting() {
 				continue
@@ -84,12 +86,12 @@ func asked(p place, v signal.Value) {
 	}
 }
 
-// known is what has a name on the stage.
+// known holds the names on the stage.
 type known struct {
-	entities map[string]bool // what a step may act on: ids, actors, what is spawned
+	entities map[string]bool // ids, actors and spawned entities
 	patterns []string        // agents that rules of the scene bring
-	stranger bool            // the scene says how anybody else looks
-	open     bool            // what is spawned only the signals tell
+	stranger bool            // the scene has a look for all other names
+	open     bool            // a spawned name depends on the signals
 	places   map[string]bool // slots and waypoints
 	routes   map[string]bool
 }
@@ -118,18 +120,18 @@ func (l *linter) known() *known {
 		for name := range sc.Routes {
 			k.routes[name] = true
 		}
-		// Every scene has a look for strangers; whether they are welcome only
-		// the author tells.
+		// Every scene has a look for strangers; only one that the author writes
+		// allows them.
 		_, said := sc.Value().Get("stranger")
 		k.stranger = k.stranger || said
 	}
 	for _, s := range l.scripts {
-		eachStep(s.steps, s.at, func(step signal.Value, _ *spot) {
-			// Where strangers are welcome, whoever is told to do something comes.
-			if text(step, "action") == "spawn" || k.stranger {
-				for _, name := range []string{text(step, "entity"), text(step, "target")} {
+		eachStep(s.steps, s.at, func(step signal.Value, _ *authored.Location) {
+			// Where strangers are allowed, any entity that acts appears.
+			if step.TextOf("action") == "spawn" || k.stranger {
+				for _, name := range []string{step.TextOf("entity"), step.TextOf("target")} {
 					k.entities[name] = true
-					k.open = k.open || isVariable(name) && text(step, "action") == "spawn"
+					k.open = k.open || isVariable(name) && step.TextOf("action") == "spawn"
 				}
 			}
 		})
@@ -138,13 +140,13 @@ func (l *linter) known() *known {
 	return k
 }
 
-// step judges the names in one step.
+// step checks the names in one step.
 func (k *known) step(p place, step signal.Value) {
-	action := text(step, "action")
+	action := step.TextOf("action")
 	if action != "spawn" && action != "playSound" {
 		for _, member := range []string{"entity", "target"} {
-			if name := text(step, member); name != "" && !k.hasEntity(name) {
-				place{p.src, p.at.at(member)}.report(ruleEntity, "the scene has no entity %s and no rule for it, and nothing spawns it%s",
+			if name := step.TextOf(member); name != "" && !k.hasEntity(name) {
+				place{p.src, p.at.At(member)}.report(ruleEntity, "the scene has no entity %s and no rule for it, and nothing spawns it%s",
 					strconv.Quote(name), p.nearest(name, k.entities))
 			}
 		}
@@ -156,14 +158,14 @@ func (k *known) step(p place, step signal.Value) {
 	case "spawn":
 		members = []string{"at"}
 	case "followRoute":
-		if name := text(step, "route"); name != "" && !isVariable(name) && !k.routes[name] {
-			place{p.src, p.at.at("route")}.report(rulePlace, "the scene has no route %s%s", strconv.Quote(name), p.nearest(name, k.routes))
+		if name := step.TextOf("route"); name != "" && !isVariable(name) && !k.routes[name] {
+			place{p.src, p.at.At("route")}.report(rulePlace, "the scene has no route %s%s", strconv.Quote(name), p.nearest(name, k.routes))
 		}
 		return
 	}
 	for _, member := range members {
-		if name := text(step, member); name != "" && !k.places[name] && !k.mayBeThere(name) {
-			place{p.src, p.at.at(member)}.report(rulePlace, "the scene has no slot, waypoint or entity %s%s",
+		if name := step.TextOf(member); name != "" && !k.places[name] && !k.mayBeThere(name) {
+			place{p.src, p.at.At(member)}.report(rulePlace, "the scene has no slot, waypoint or entity %s%s",
 				strconv.Quote(name), p.nearest(name, k.places, k.entities))
 		}
 	}
@@ -175,40 +177,22 @@ func (k *known) hasEntity(name string) bool { return k.stranger || k.mayBeThere(
 // mayBeThere reports whether a name may be that of an entity on the stage.
 func (k *known) mayBeThere(name string) bool {
 	return k.open || isVariable(name) || k.entities[name] ||
-		slices.ContainsFunc(k.patterns, func(p string) bool { return matches(p, name) })
+		slices.ContainsFunc(k.patterns, func(p string) bool { return find.Wildcard(p, name) })
 }
 
-// isVariable reports whether a name stands for another one.
+// isVariable reports whether a name is replaced by another one at run time or by an
+// expansion.
 func isVariable(name string) bool { return isReference(name) || isPlaceholder(name) }
 
-// isPlaceholder reports whether a text stands for another value when steps are
-// written out.
+// isPlaceholder reports whether an expansion replaces a text.
 func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, "param.") || strings.HasPrefix(text, "each.")
 }
 
-// matches reports whether a name fits a pattern, where * stands for any text.
-func matches(pattern, name string) bool {
-	head, rest, many := strings.Cut(pattern, "*")
-	if !many {
-		return pattern == name
-	}
-	name, ok := strings.CutPrefix(name, head)
-	for ok {
-		part, more, again := strings.Cut(rest, "*")
-		if !again {
-			return strings.HasSuffix(name, part)
-		}
-		_, name, ok = strings.Cut(name, part)
-		rest = more
-	}
-	return false
-}
-
-// nearest proposes a name that differs by a letter or two. It looks at all
-// there are, and so only for what is told.
+// nearest suggests a name that differs by a letter or two. It compares all names, so
+// it is called only for issues that are listed.
 func (p place) nearest(name string, sets ...map[string]bool) string {
-	if len(p.src.spots) == maxFindings {
+	if len(p.src.spots) == maxIssues {
 		return ""
 	}
 	var names []string

@@ -4,7 +4,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
@@ -13,12 +15,12 @@ import (
 type script struct {
 	place
 	steps signal.Value
-	on    string        // the signal type it runs for, "" if that is not known
-	when  []conjunction // what holds whenever it runs
+	on    string        // the signal type that starts it, "" if unknown
+	when  []conjunction // conditions that hold whenever it runs
 }
 
-// definition is a choreography.
-type definition struct {
+// choreographyUse is a choreography.
+type choreographyUse struct {
 	place
 	value      signal.Value // as it is written
 	on, id     string
@@ -29,45 +31,45 @@ type definition struct {
 	handlers   []place
 }
 
-// guard is what a choreography wants to be alone with.
+// guard holds the names that a choreography needs exclusively.
 type guard struct {
 	names  []string
 	policy string // queue, skip or preempt
 }
 
 // add takes in one declaration.
-func (l *linter) add(src *source, d *Declared, c *choreography.Catalog) {
-	at := (*spot)(nil)
+func (l *linter) add(src *source, d *Declared, c *language.Catalog) {
+	at := (*authored.Location)(nil)
 	if d.Pointer != "" {
-		at = at.at(strings.TrimPrefix(d.Pointer, "/"))
+		at = at.At(strings.TrimPrefix(d.Pointer, "/"))
 	}
 	p := place{src, at}
 	v := d.Value()
 	switch decl := d.Declaration.(type) {
 	case *scene.Scene:
 		l.scenes = append(l.scenes, decl)
-	case *choreography.Definition:
+	case *definition.Definition:
 		l.define(p, decl, c)
 	default:
 		l.named = append(l.named, named{p, d.Word(), d.Name(), v})
 		if when, ok := v.Get("when"); ok {
-			l.condition(place{src, at.at("when")}, when, "", []conjunction{nil})
+			l.condition(place{src, at.At("when")}, when, "", []conjunction{nil})
 		}
 		if steps, ok := v.Get("steps"); ok {
-			l.script(&script{place{src, at.at("steps")}, steps, "", []conjunction{nil}})
+			l.script(&script{place{src, at.At("steps")}, steps, "", []conjunction{nil}})
 		}
 	}
 }
 
-func (l *linter) define(p place, decl *choreography.Definition, c *choreography.Catalog) {
-	d := &definition{place: p, value: decl.Value(), id: decl.Name()}
+func (l *linter) define(p place, decl *definition.Definition, c *language.Catalog) {
+	d := &choreographyUse{place: p, value: decl.Value(), id: decl.Name()}
 	l.definitions = append(l.definitions, d)
-	// What it is in force: with what it extends, and with what it includes.
+	// Its form in force, with the declarations that it extends and includes.
 	v := d.value
 	if bound, err := c.Bind(decl); err == nil && len(bound) == 1 {
 		v = bound[0].Value()
 	}
-	d.on = text(v, "on")
+	d.on = v.TextOf("on")
 	if yes, ok := v.Get("interrupts"); ok {
 		d.interrupts, _ = yes.Bool()
 	}
@@ -79,7 +81,7 @@ func (l *linter) define(p place, decl *choreography.Definition, c *choreography.
 		d.when = clauseOf(when, nil)
 	}
 	if when, ok := d.value.Get("when"); ok {
-		d.when = l.condition(place{p.src, p.at.at("when")}, when, d.on, []conjunction{nil})
+		d.when = l.condition(place{p.src, p.at.At("when")}, when, d.on, []conjunction{nil})
 	}
 	steps, _ := v.Get("steps")
 	d.endless = sequenceEndless(steps)
@@ -88,12 +90,12 @@ func (l *linter) define(p place, decl *choreography.Definition, c *choreography.
 		if !ok {
 			continue
 		}
-		at := p.at.at(member)
+		at := p.at.At(member)
 		l.script(&script{place{p.src, at}, written, d.on, d.when})
 		i := 0
 		for step := range written.Elements() {
-			if text(step, "action") == "onInterrupt" {
-				d.handlers = append(d.handlers, place{p.src, at.element(i)})
+			if step.TextOf("action") == "onInterrupt" {
+				d.handlers = append(d.handlers, place{p.src, at.Element(i)})
 			}
 			i++
 		}
@@ -101,7 +103,7 @@ func (l *linter) define(p place, decl *choreography.Definition, c *choreography.
 }
 
 func guardOf(v signal.Value) guard {
-	g := guard{policy: text(v, "policy")}
+	g := guard{policy: v.TextOf("policy")}
 	if g.policy == "" {
 		g.policy = "queue"
 	}
@@ -117,15 +119,8 @@ func guardOf(v signal.Value) guard {
 	return g
 }
 
-// text returns a member that is a string, "" if there is none.
-func text(v signal.Value, name string) string {
-	member, _ := v.Get(name)
-	s, _ := member.Text()
-	return s
-}
-
-// condition judges a "when" and returns what holds where it does, given what
-// holds around it.
+// condition checks a "when" and returns the condition that holds inside it, given
+// the condition around it.
 func (l *linter) condition(p place, when signal.Value, on string, around []conjunction) []conjunction {
 	clause := clauseOf(when, p.at)
 	var live []conjunction
@@ -148,7 +143,7 @@ func (l *linter) condition(p place, when signal.Value, on string, around []conju
 	if len(live) == 0 {
 		return clause
 	}
-	// What holds around it may contradict it.
+	// The condition around it may contradict it.
 	var first *clash
 	var possible []conjunction
 	for _, c := range both(around, live) {
@@ -166,14 +161,14 @@ func (l *linter) condition(p place, when signal.Value, on string, around []conju
 	return possible
 }
 
-// script asks what can be told of a list of steps by itself.
+// script checks a list of steps by itself.
 func (l *linter) script(s *script) {
 	l.scripts = append(l.scripts, s)
 	w := walker{l, s.src, s.on}
 	w.sequence(s.steps, s.at, s.when)
 }
 
-// walker goes over the steps of a script. It recurses once for each nesting,
+// walker visits the steps of a script. It recurses once for each nesting,
 // which Parse has bounded.
 type walker struct {
 	l   *linter
@@ -181,17 +176,17 @@ type walker struct {
 	on  string
 }
 
-// sequence judges steps that run one after the other.
-func (w *walker) sequence(steps signal.Value, at *spot, when []conjunction) {
+// sequence checks steps that run one after the other.
+func (w *walker) sequence(steps signal.Value, at *authored.Location, when []conjunction) {
 	gone := map[string]bool{} // entities that were destroyed and not brought back
-	var endless *spot
+	var endless *authored.Location
 	i := 0
 	for step := range steps.Elements() {
-		here := at.element(i)
+		here := at.Element(i)
 		i++
-		if text(step, "action") != "onInterrupt" { // which runs apart, wherever it is written
+		if step.TextOf("action") != "onInterrupt" { // runs separately, at any position
 			if endless != nil {
-				place{w.src, here}.report(ruleDead, "never runs: %s never ends", endless.pointer())
+				place{w.src, here}.report(ruleDead, "never runs: %s never ends", endless.Pointer())
 				return
 			}
 			w.destroyed(step, here, gone)
@@ -203,21 +198,21 @@ func (w *walker) sequence(steps signal.Value, at *spot, when []conjunction) {
 	}
 }
 
-// step judges one step and what is inside it.
-func (w *walker) step(step signal.Value, at *spot, when []conjunction) {
+// step checks one step and the steps inside it.
+func (w *walker) step(step signal.Value, at *authored.Location, when []conjunction) {
 	if v, ok := step.Get("when"); ok {
-		when = w.l.condition(place{w.src, at.at("when")}, v, w.on, when)
+		when = w.l.condition(place{w.src, at.At("when")}, v, w.on, when)
 	}
 	inner, ok := step.Get("steps")
 	if !ok {
 		return
 	}
-	at = at.at("steps")
-	switch text(step, "action") {
+	at = at.At("steps")
+	switch step.TextOf("action") {
 	case "parallel":
 		i := 0
 		for child := range inner.Elements() {
-			w.step(child, at.element(i), when)
+			w.step(child, at.Element(i), when)
 			i++
 		}
 	default:
@@ -228,21 +223,20 @@ func (w *walker) step(step signal.Value, at *spot, when []conjunction) {
 // sequenceEndless reports whether steps one after the other never end.
 func sequenceEndless(steps signal.Value) bool {
 	for step := range steps.Elements() {
-		if text(step, "action") != "onInterrupt" && stepEndless(step) {
+		if step.TextOf("action") != "onInterrupt" && stepEndless(step) {
 			return true
 		}
 	}
 	return false
 }
 
-// stepEndless reports whether a step never ends, whatever happens but an
-// interruption.
+// stepEndless reports whether only an interruption ends a step.
 func stepEndless(step signal.Value) bool {
 	if _, conditional := step.Get("when"); conditional {
 		return false
 	}
 	inner, _ := step.Get("steps")
-	switch text(step, "action") {
+	switch step.TextOf("action") {
 	case "parallel", "onArrive":
 		return sequenceEndless(inner)
 	case "repeat":
@@ -257,24 +251,24 @@ func stepEndless(step signal.Value) bool {
 	return ok && float64(ms*1e6) >= math.MaxInt64
 }
 
-// destroyed notes which entities a step takes away or brings, and judges
-// whether the step's own is there.
-func (w *walker) destroyed(step signal.Value, at *spot, gone map[string]bool) {
-	action := text(step, "action")
-	name, member := text(step, "entity"), "entity"
+// destroyed records which entities a step destroys or spawns, and checks that the
+// step's own entity is on the stage.
+func (w *walker) destroyed(step signal.Value, at *authored.Location, gone map[string]bool) {
+	action := step.TextOf("action")
+	name, member := step.TextOf("entity"), "entity"
 	if name == "" {
-		name, member = text(step, "target"), "target"
+		name, member = step.TextOf("target"), "target"
 	}
 	switch _, conditional := step.Get("when"); {
 	case action == "parallel" || action == "repeat" || conditional:
-		clear(gone) // what is in it may bring anything back
+		clear(gone) // a step in it may spawn any entity
 	case name == "":
 	case action == "spawn":
 		delete(gone, name)
 	case action == "destroy":
 		gone[name] = true
 	case gone[name]:
-		place{w.src, at.at(member)}.report(ruleDestroyed, "%s was destroyed before; without a spawn in between this brings a stranger of that name", name)
+		place{w.src, at.At(member)}.report(ruleDestroyed, "%s was destroyed before; without a spawn in between this brings a stranger of that name", name)
 		delete(gone, name)
 	}
 }

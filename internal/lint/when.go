@@ -6,23 +6,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// ask is one entry of a condition: a path, and what is asked of what stands
-// there.
+// ask is one test of a condition: a path and its operators.
 type ask struct {
 	path string // without "signal."
 	op   signal.Value
-	at   *spot
+	at   *authored.Location
 }
 
-// lasting reports whether the answer is the same as long as a performance
-// lives. What stands on the stage changes, the signal does not.
+// lasting reports whether the result is the same during the whole performance. The
+// stage changes, the signal does not.
 func (a ask) lasting() bool { return !strings.HasPrefix(a.path, stagePrefix) }
 
-// shown is the path as an author would write it.
+// shown returns the path as an author would write it.
 func (a ask) shown() string {
 	if !a.lasting() {
 		return a.path
@@ -35,12 +36,12 @@ const (
 	stagePrefix  = "stage:"
 )
 
-// conjunction is an alternative of a condition: all of it has to hold.
+// conjunction is one alternative of a condition: all of its tests must hold.
 type conjunction []ask
 
-// clauseOf reads a condition as choreography does: what is no object and no
-// array of them restricts nothing. Always is one alternative that asks nothing.
-func clauseOf(v signal.Value, at *spot) []conjunction {
+// clauseOf reads a condition as choreography does: a value that is neither an object
+// nor an array of objects always holds. One alternative without tests always holds.
+func clauseOf(v signal.Value, at *authored.Location) []conjunction {
 	switch v.Kind() {
 	case signal.KindObject:
 		return []conjunction{conjunctionOf(v, at)}
@@ -48,7 +49,7 @@ func clauseOf(v signal.Value, at *spot) []conjunction {
 		var all []conjunction
 		i := 0
 		for e := range v.Elements() {
-			c := conjunctionOf(e, at.element(i))
+			c := conjunctionOf(e, at.Element(i))
 			if len(c) == 0 {
 				return []conjunction{nil}
 			}
@@ -63,17 +64,17 @@ func clauseOf(v signal.Value, at *spot) []conjunction {
 	return []conjunction{nil}
 }
 
-func conjunctionOf(v signal.Value, at *spot) conjunction {
+func conjunctionOf(v signal.Value, at *authored.Location) conjunction {
 	var c conjunction
 	for path, op := range v.Members() {
-		c = append(c, ask{strings.TrimPrefix(path, signalPrefix), op, at.name(path)})
+		c = append(c, ask{strings.TrimPrefix(path, signalPrefix), op, at.At(path).Key()})
 	}
 	return c
 }
 
-// both returns the alternatives of two conditions that hold together; what is
-// not lasting in the first is left away. Of too many it returns the second
-// alone, which restricts less.
+// both returns the alternatives of two conditions that hold together, without the
+// tests of the first that are not lasting. If there are too many it returns the
+// second alone, which restricts less.
 func both(first, second []conjunction) []conjunction {
 	const most = 64
 	if len(first)*len(second) > most {
@@ -89,10 +90,10 @@ func both(first, second []conjunction) []conjunction {
 	return all
 }
 
-// clash is why a conjunction can never hold.
+// clash is the reason why a conjunction can never hold.
 type clash struct {
 	rule string
-	at   *spot // of the last part that takes part in it
+	at   *authored.Location // of the last part that takes part in it
 	why  string
 }
 
@@ -144,14 +145,14 @@ func operatorsOf(group []ask) []operator {
 			op, negated = inner, !negated
 		}
 		if negated && op.Len() > 1 {
-			continue // not (a and b): whichever fails is enough
+			continue // not (a and b) holds if either fails
 		}
 		for name, operand := range op.Members() {
 			text, _ := operand.Text()
 			switch k := operand.Kind(); {
-			case k == signal.KindArray, k == signal.KindObject: // Parse has said it
+			case k == signal.KindArray, k == signal.KindObject: // Parse has reported it
 			case !slices.Contains(operatorNames, name):
-			case isPlaceholder(text): // stands for what is not known here
+			case isPlaceholder(text): // its value is unknown here
 			default:
 				ops = append(ops, operator{name, operand, negated})
 			}
@@ -163,7 +164,7 @@ func operatorsOf(group []ask) []operator {
 func describe(ops []operator) string {
 	var parts []string
 	for _, op := range ops {
-		part := op.name + " " + clip(op.operand.String(), 60)
+		part := op.name + " " + wording.Clip(op.operand.String(), 60)
 		if op.negated {
 			part = "not " + part
 		}
@@ -182,14 +183,6 @@ func holdTogether(ops []operator) string {
 	return "holds"
 }
 
-// clip cuts a text to a width in bytes.
-func clip(s string, width int) string {
-	if len(s) <= width {
-		return s
-	}
-	return strings.ToValidUTF8(s[:width], "") + "…"
-}
-
 // kinds is a set of kinds of value.
 type kinds uint8
 
@@ -205,7 +198,7 @@ const (
 	isAnyKind = nothing | isBool | isNumber | isString | isOther
 )
 
-// domain is what can stand at a path.
+// domain is the set of values that a path can have.
 type domain struct {
 	kinds   kinds
 	enum    []string // the strings there can be; nil: any
@@ -214,7 +207,7 @@ type domain struct {
 
 var anything = domain{kinds: isAnyKind}
 
-// String says what d is, to go after "is".
+// String describes d, as the text after "is".
 func (d domain) String() string {
 	text := "an object"
 	switch {
@@ -238,8 +231,9 @@ func (d domain) String() string {
 	return text
 }
 
-// domainOf returns what the payload of a well-known type, or the stage, has at
-// a path; false where anything can stand, and where the path leads nowhere, which Parse tells.
+// domainOf returns the domain of a path into the payload of a well-known type or
+// into the stage; false if any value is possible, or if the path does not exist,
+// which Parse reports.
 func domainOf(on, path string) (domain, bool) {
 	if path == "type" && on != "" {
 		return domain{kinds: isString, enum: []string{on}}, true
@@ -281,8 +275,8 @@ func domainOf(on, path string) (domain, bool) {
 	return d, true
 }
 
-// refuses reports whether no value of d passes all operators. It is sure when
-// it says so, and says no where it cannot tell.
+// refuses reports whether no value of d passes all operators. It returns false if it
+// cannot decide.
 func (d domain) refuses(ops []operator) bool {
 	if len(ops) == 0 {
 		return false
@@ -338,8 +332,8 @@ func kindOf(v signal.Value) kinds {
 	return isOther
 }
 
-// candidates returns the values of some kinds among which one passes, if any
-// does. All is false where there are too many to look at.
+// candidates returns values of some kinds such that one of them passes if any value
+// passes. All is false if there are too many.
 func (d domain) candidates(left kinds, ops []operator) (values []signal.Value, all bool) {
 	for _, op := range ops {
 		if op.name == "equals" && !op.negated {
@@ -375,7 +369,7 @@ func (d domain) candidates(left kinds, ops []operator) (values []signal.Value, a
 	return values, true
 }
 
-// value reads JSON that is part of this program.
+// value parses a JSON constant.
 func value(json string) signal.Value {
 	v, err := signal.ParseValue([]byte(json))
 	if err != nil {
@@ -384,7 +378,7 @@ func value(json string) signal.Value {
 	return v
 }
 
-// passes asks choreography itself whether operators hold of a value.
+// passes evaluates operators on a value with the engine's own code.
 func passes(v signal.Value, ops []operator) bool {
 	payload := `{}`
 	if v != nil {
@@ -396,7 +390,7 @@ func passes(v signal.Value, ops []operator) bool {
 		if op.negated {
 			test = `{"not":` + test + `}`
 		}
-		d, err := choreography.Compile(value(`{"on":"t","steps":[],"when":{"v":` + test + `}}`))
+		d, err := definition.Compile(value(`{"on":"t","steps":[],"when":{"v":` + test + `}}`))
 		if err != nil || !d.Matches(sig) {
 			return false
 		}
@@ -404,8 +398,7 @@ func passes(v signal.Value, ops []operator) bool {
 	return true
 }
 
-// noNumber reports whether no number lies between what is greater and what is
-// less.
+// noNumber reports whether no number fulfils both the gt and the lt operators.
 func noNumber(ops []operator, integer bool) bool {
 	low, high := math.Inf(-1), math.Inf(1)
 	for _, op := range ops {

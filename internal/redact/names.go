@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// level says what a name tells of its value.
+// level is the sensitivity of a value that its name implies.
 type level uint8
 
 const (
 	plain    level = iota
 	personal       // about a person
 	place          // an address: of a person, or of something in a network
-	token          // a token, or a number of them
+	token          // a token, or a count of tokens
 	secret
 )
 
@@ -25,12 +25,12 @@ func init() {
 		secret: `password passwords passwd passphrase passcode pwd secret secrets
 			apikey apikeys accesskey accesskeys privatekey secretkey signingkey encryptionkey sessionkey masterkey authkey
 			apitoken accesstoken authtoken refreshtoken idtoken sessiontoken bearertoken
-			authorization credential credentials cookie cookies jwt bearer otp dsn connectionstring`,
+			authorization credential credentials pgpassword pgpass mysqlpwd mnemonic seedphrase cvv cvc cvv2 cvc2 cookie cookies jwt bearer otp dsn connectionstring`,
 		token: `token tokens`,
-		personal: `email emails mail emailaddress phone phones phonenumber telephone tel mobile fax msisdn
+		personal: `email emails mail emailaddress phone phones phonenumber phonenumbers telephone tel mobile cellphone fax msisdn whatsapp
 			street postcode postalcode zipcode userdata personaldata personalinfo pii
 			firstname lastname fullname surname birthday birthdate dateofbirth dob
-			ssn iban creditcard cardnumber cvv cvc passport`,
+			ssn iban creditcard cardnumber passport`,
 		place: `address addresses`,
 	} {
 		for _, word := range strings.Fields(words) {
@@ -39,14 +39,31 @@ func init() {
 	}
 }
 
-// about are last words of names that tell of a value without being it:
+// callable are words of names whose values are phone numbers.
+var callable = set(`phone phones phonenumber telephone telefon tel mobile cell cellphone handy fax msisdn whatsapp sms`)
+
+// called reports whether a name is one of a phone number.
+func called(name string) bool {
+	for _, word := range split(name) {
+		if callable[strings.TrimRight(word, "0123456789")] {
+			return true
+		}
+	}
+	return false
+}
+
+// about are last words of names that describe a sensitive value without holding it:
 // token_count, email_verified.
 var about = set(`count counts length len size limit budget total max min type kind policy status state ttl expiry expires expired
 	valid verified required enabled present at ms seconds bytes rate id ids index seq used left remaining`)
 
-// network are words before "address" that say of what it is one.
+// network are words before "address" that make it a technical address.
 var network = set(`ip ipv4 ipv6 mac net network remote local listen listener server client peer bind host tcp udp http base memory
 	source src destination dest dst block page virtual replay`)
+
+// logins are words before "pass" that make it a password.
+var logins = set(`db database user login admin root mysql pg postgres redis mongo mongodb rabbitmq mq smtp imap mail ftp sftp ssh ldap http proxy
+	wifi auth basic sql keystore truststore`)
 
 func set(words string) map[string]bool {
 	m := map[string]bool{}
@@ -56,13 +73,13 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// Bounds of a name; of a longer one the end is looked at.
+// Bounds of a name; for a longer name only its end counts.
 const (
 	maxName   = 96 // bytes
 	maxPhrase = 3  // words
 )
 
-// level judges a name.
+// level returns the level of a name.
 func (r *rules) level(name string) level {
 	if name == "" {
 		return plain
@@ -72,6 +89,9 @@ func (r *rules) level(name string) level {
 		return secret
 	}
 	most := plain
+	if n := len(words); n > 1 && words[n-1] == "pass" && logins[words[n-2]] {
+		return secret
+	}
 	for i := range words {
 		joined := ""
 		for j := i; j < len(words) && j < i+maxPhrase; j++ {
@@ -89,7 +109,7 @@ func (r *rules) level(name string) level {
 	return most
 }
 
-// kept reports whether a name is one of an identifier.
+// kept reports whether a name is that of an identifier ([Options.Keep]).
 func (r *rules) kept(name string) bool {
 	return len(r.keep) > 0 && name != "" && r.keep[strings.Join(split(name), "_")]
 }
@@ -125,7 +145,7 @@ func split(name string) []string {
 	return words
 }
 
-// lowerNext reports whether a lower case letter begins a text: the capital
+// lowerNext reports whether a text begins with a lower case letter, so that the capital
 // before it begins a word, as the K of APIKey.
 func lowerNext(s string) bool {
 	c, _ := utf8.DecodeRuneInString(s)

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// pairName is a name in free text with what stands between it and its value.
-var pairName = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.\-]{1,63})(\\*["']?)[ \t]{0,4}(=>|:=|==|[:=])[ \t]{0,4}`)
+// pairName matches a name in free text with the separator before its value.
+var pairName = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.\-]{1,63})(\\*["']?)[ \t]{0,4}(=>|:=|==|[:=]|：)[ \t]{0,4}`)
 
-// pairs redacts the values of sensitive names in free text, as password=x,
-// api-key: x, "token":"x", also in JSON within a string. Personal data is told
-// by its name only if that is quoted, as in JSON; otherwise it is prose more
-// often than data.
+// dialled matches a phone number behind the name of one.
+var dialled = regexp.MustCompile(`^["']?(?:00|\+)?\(?\d[\d ().\-/]{5,20}\d`)
+
+// pairs redacts the values of sensitive names in free text, as password=x, api-key: x,
+// "token":"x", also in JSON within a string. The name of personal data counts only if
+// it is quoted, as in JSON; otherwise the text is more often prose than data.
 func (r *rules) pairs(s string) string {
-	var b strings.Builder
-	done := 0
+	out := patched{s: s}
 	for at := 0; at < len(s); {
 		m := pairName.FindStringSubmatchIndex(s[at:])
 		if m == nil {
@@ -23,10 +24,26 @@ func (r *rules) pairs(s string) string {
 		name, quoted, sep := s[at+m[2]:at+m[3]], m[4] < m[5], s[at+m[6]:at+m[7]]
 		at += m[1]
 		l := r.level(name)
+		if quoted {
+			at += len(s[at:]) - len(strings.TrimLeft(s[at:], " \t\r\n"))
+		}
+		if n := len(dialled.FindString(s[at:])); n > 0 && !quoted && called(name) && number(7, 15)(s, at, at+n) {
+			if isQuote(s[at]) {
+				at, n = at+1, n-1
+			}
+			out.put(at, at+n, Phone)
+			at += n
+			continue
+		}
 		if l == plain || l < token && !quoted || marked(s[at:]) > 0 {
 			continue
 		}
 		from, to := valueAt(s, at, name)
+		if from, to := indented(s, at); sep == ":" && l == secret && from < to {
+			out.put(from, to, Mark)
+			at = to
+			continue
+		}
 		value := s[from:to]
 		if value == "" || marked(value) == len(value) || l == place && !postal(value) {
 			continue
@@ -34,15 +51,10 @@ func (r *rules) pairs(s string) string {
 		if l == token && !tokenLike(value, from > at || sep == "=") || quoted && telling(value) {
 			continue
 		}
-		b.WriteString(s[done:from])
-		b.WriteString(Mark)
-		done, at = to, to
+		out.put(from, to, Mark)
+		at = to
 	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
+	return out.text()
 }
 
 // marked returns the length of the mark that s begins with, 0 if none.
@@ -55,37 +67,50 @@ func marked(s string) int {
 	return 0
 }
 
-// tokenLike reports whether what is called a token is one, and not a word of
-// whoever writes about tokens.
+// tokenLike reports whether a value named as a token is one, and not a word of prose
+// about tokens.
 func tokenLike(value string, strict bool) bool {
 	if strings.Trim(value, "0123456789.,") == "" {
-		return false // a number of them
+		return false // a count of tokens
 	}
 	return len(value) >= 6 && (strict || len(value) >= 16 || strings.ContainsAny(value, "0123456789"))
 }
 
-// telling reports whether a value of JSON says nothing beyond that there is one.
+// telling reports whether a JSON value reveals only that a value is present.
 func telling(value string) bool { return value == "true" || value == "false" || value == "null" }
 
-// postal reports whether an address can be one of a person's: those of
-// networks and files have no spaces in them. A bracket is theirs, or of a mark
-// that stands where something was redacted already.
+// postal reports whether an address can be a person's: network addresses and file paths
+// have no spaces. A bracket belongs to one of those, or to a mark of an earlier
+// redaction.
 func postal(address string) bool {
 	return strings.ContainsAny(address, " \t\n") || !strings.ContainsAny(address, ":./@#[0123456789")
 }
 
-// valueAt returns where the value is that begins at s[i], without its quotes. What
-// is not closed reaches to the end.
+// valueAt returns the range of the value that begins at s[i], without its quotes. An
+// unclosed value extends to the end.
 func valueAt(s string, i int, name string) (from, to int) {
 	slashes := 0
 	for i+slashes < len(s) && s[i+slashes] == '\\' {
 		slashes++
+	}
+	if slashes == 0 && (strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''")) {
+		if n := strings.Index(s[i+3:], s[i:i+3]); n >= 0 {
+			return i + 3, i + 3 + n
+		}
+		return i + 3, len(s)
 	}
 	if q := i + slashes; q < len(s) && (s[q] == '"' || s[q] == '\'') {
 		return q + 1, closing(s, q+1, slashes, s[q])
 	}
 	if i < len(s) && (s[i] == '{' || s[i] == '[') {
 		return i, balanced(s, i)
+	}
+	i += len(property.FindString(s[i:]))
+	if parameters.MatchString(s[i:]) && strings.HasSuffix(strings.ToLower(name), "authorization") {
+		if n := strings.IndexAny(s[i:], "\r\n'"); n >= 0 {
+			return i, i + n
+		}
+		return i, len(s)
 	}
 	to = i + len(scheme.FindString(s[i:]))
 	if n := marked(s[to:]); n > 0 {
@@ -96,11 +121,54 @@ func valueAt(s string, i int, name string) (from, to int) {
 
 var scheme = regexp.MustCompile(`^(?i:bearer|basic|digest|token|negotiate) +`)
 
-// bare returns the length of a value without quotes.
+// property matches an anchor or a tag of YAML before a value.
+var property = regexp.MustCompile(`^(?:(?:![!A-Za-z]*|&[A-Za-z0-9_\-]+)[ \t]{1,4}){1,2}`)
+
+// isQuote reports whether c is a quote.
+func isQuote(c byte) bool { return c == '"' || c == '\'' }
+
+// header matches the end of a YAML line whose value is on the following lines.
+var header = regexp.MustCompile(`^(?:[|>][+\-0-9]{0,3})?[ \t]{0,4}\r?\n`)
+
+// indented returns the lines behind s[i] that are the YAML value of the name before
+// them: the lines that begin with more spaces, or with a dash.
+func indented(s string, i int) (from, to int) {
+	n := len(header.FindString(s[i:]))
+	if n == 0 {
+		return i, i
+	}
+	line := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
+	indent := len(line) - len(strings.TrimLeft(line, " -"))
+	from, to = i+n, i+n
+	for to < len(s) {
+		next := s[to:]
+		if end := strings.IndexByte(next, '\n'); end >= 0 {
+			next = next[:end]
+		}
+		text := strings.TrimLeft(next, " ")
+		spaces := len(next) - len(text)
+		if strings.TrimSpace(text) != "" && spaces <= indent && !(spaces == indent && strings.HasPrefix(text, "- ")) {
+			break
+		}
+		if to == from {
+			if text == "" || text[0] == '[' && marked(text) > 0 {
+				return i, i
+			}
+			from += spaces
+		}
+		to = min(to+len(next)+1, len(s))
+	}
+	return from, max(from, from+len(strings.TrimRight(s[from:max(from, to)], " \r\n")))
+}
+
+// bare returns the length of an unquoted value.
 func bare(s, name string) int {
 	stop := " \t\r\n,;&\"'<>()[]{}|"
 	if strings.HasSuffix(strings.ToLower(name), "cookie") {
 		stop = "\r\n\"'"
+	}
+	if last := strings.ToLower(name); strings.HasSuffix(last, "passphrase") || strings.HasSuffix(last, "mnemonic") {
+		stop = "\r\n\"',;{}[]()" // some words
 	}
 	if i := strings.IndexAny(s, stop); i >= 0 {
 		return i
@@ -108,8 +176,11 @@ func bare(s, name string) int {
 	return len(s)
 }
 
-// closing returns where the text that begins at s[i] ends: at a quote behind as
-// many backslashes as there were before the first.
+// parameters matches the beginning of credentials in the form of names and values.
+var parameters = regexp.MustCompile(`^(?i:digest|oauth|hawk|mac|signature|aws4-[a-z0-9\-]+) `)
+
+// closing returns the end of the quoted text that begins at s[i]: a quote behind as
+// many backslashes as the opening quote has.
 func closing(s string, i, slashes int, quote byte) int {
 	run := 0
 	for ; i < len(s); i++ {

@@ -1,6 +1,6 @@
-// Package redact keeps personal data and credentials out of logs. [Handler] is a
-// slog.Handler in front of another one; what passes through it is searched, and
-// what is found is replaced by a mark.
+// Package redact keeps personal data and credentials out of logs. [Handler] returns a
+// slog.Handler in front of another one; it searches each record and replaces every
+// match by a mark.
 //
 //	logger := slog.New(redact.Handler(slog.NewJSONHandler(w, nil), redact.Options{}))
 //	logger.Info("mail to bob@example.com", slog.String("api_key", key))
@@ -12,40 +12,48 @@
 // member of JSON whose name says that it is a password, a key, a token, an
 // address, user data and so on ([Options.Fields] adds to the list). Case and the
 // way to join words do not matter: apiKey, api_key and X-Api-Key are one name.
-// Such a value is replaced as a whole, whatever it holds, unless it tells
-// nothing: truth values, null, and numbers called tokens stay.
+// Such a value is replaced as a whole, unless it reveals nothing: truth values, null,
+// and numbers called tokens stay.
 //
-// By look, in all texts, messages and errors too:
+// By look, in all texts, including messages and errors:
 //
 //	[EMAIL]     bob@example.com
 //	[PHONE]     +49 30 1234567, (555) 123-4567, 0170 1234567, tel 1234567
 //	[ADDRESS]   12 Main Street, Hauptstraße 5, 3 rue de la Paix
-//	[TOKEN]     sk-…, ghp_…, AKIA…, a JWT, "Bearer …", private keys, and what has no
-//	            known look but 32 or more characters without any order in them
-//	[REDACTED]  what follows password=, "api_key": and the like; user:password@ in a URL
+//	[TOKEN]     sk-…, ghp_…, AKIA…, a JWT, "Bearer …", private keys, and other runs of
+//	            32 or more characters in disorder
+//	[CARD]      4111 1111 1111 1111: an issuer's digits with the right check digit, in groups or not
+//	[IBAN]      DE89 3704 0044 0532 0130 00: a country's length with the right check digits
+//	[REDACTED]  the values of password=, "api_key":, --token and the like; <password>…</password>;
+//	            user:password@ in a URL, and behind curl -u; lines of YAML below password:;
+//	            values whose name is their neighbour: name="password" value="…"
+//
+// Characters may be escaped as in JSON (\u0040), URLs (%40), and HTML (&#64;); a text
+// with a match in escaped form is passed on without the escapes.
 //
 // # What stays
 //
-// Everything else, to the byte. Words of any length and case, sequence numbers,
-// times, versions, file paths and network addresses are not taken for secrets.
-// Nor are digests and ids: hexadecimal of 32, 40, 64, 96 or 128 digits in one case,
-// and UUIDs. Whoever has keys that look like that logs them under a name that
-// says so, or not at all.
+// Digits alone are a phone number only behind + or the name of one: they may be a time.
+// Everything else stays, to the byte. Words of any length and case, sequence numbers,
+// times, versions, file paths and network addresses are not taken for secrets. Nor are
+// digests and ids: hexadecimal of 32, 40, 64, 96 or 128 digits in one case, and UUIDs;
+// and base64 behind sha256-, SHA256: and h1:. Log keys of that form under a sensitive
+// name, or not at all.
 //
-// To redact twice changes nothing more. A value is given on as it is if nothing
-// was found in it; otherwise as strings, numbers, []any and map[string]any.
+// Redaction is idempotent. A value without a match is passed on unchanged; a value with
+// one is passed on as strings, numbers, []any and map[string]any.
 //
 // # Bounds
 //
 // A record is searched up to 4096 values, 32 deep, and 128 KiB of text; one text
-// up to [Options.MaxText]. What lies beyond was not searched, so it is not
-// given on: [CUT] stands for it. A value that contains itself is followed once.
+// up to [Options.MaxText]. The rest is not searched, so it is replaced by [CUT]. A
+// value that contains itself is followed once.
 //
 // # What it does not protect against
 //
-// Names of persons, what is spread over several attributes, what is encoded
-// once more (base64 of an email), and secrets that look like words. It is a net
-// beneath those who write logs, not a reason to log secrets.
+// Names of persons, secrets spread over several attributes, further encodings (base64
+// of an email), and secrets that look like words are not found. Redaction is a second
+// line of defence: the program must not log secrets in the first place.
 package redact
 
 import (
@@ -54,17 +62,19 @@ import (
 	"slices"
 )
 
-// The marks that stand for what was found.
+// The marks that replace matches.
 const (
 	Mark    = "[REDACTED]"
 	Email   = "[EMAIL]"
 	Phone   = "[PHONE]"
 	Address = "[ADDRESS]"
 	Token   = "[TOKEN]"
+	Card    = "[CARD]"
+	IBAN    = "[IBAN]"
 	Cut     = "[CUT]"
 )
 
-var marks = []string{Mark, Email, Phone, Address, Token, Cut}
+var marks = []string{Mark, Email, Phone, Address, Token, Card, IBAN, Cut}
 
 // Bounds of one record.
 const (
@@ -73,19 +83,18 @@ const (
 	maxBytes = 128 << 10
 )
 
-// Options say what is found beside what always is. The zero value is a good
-// default.
+// Options extend or restrict the search. The zero value is a good default.
 type Options struct {
-	// Fields are more names whose values are replaced.
+	// Fields are further names whose values are replaced.
 	Fields []string
 
-	// Keep are names whose values are identifiers: in them nothing is taken for
-	// a phone number or for a token without a known look. Names that say that
-	// their value is sensitive are not kept by it.
+	// Keep are names whose values are identifiers: they are not searched for phone
+	// numbers and for tokens without a known look. Keep does not apply to sensitive
+	// names.
 	Keep []string
 
-	// MaxText bounds one text, in bytes; a longer one is cut. Zero means
-	// 16 KiB; the least is 64.
+	// MaxText bounds one text, in bytes; a longer one is cut. Zero means 16 KiB; the
+	// minimum is 64.
 	MaxText int
 }
 
@@ -93,8 +102,8 @@ func (o Options) equal(p Options) bool {
 	return slices.Equal(o.Fields, p.Fields) && slices.Equal(o.Keep, p.Keep) && o.MaxText == p.MaxText
 }
 
-// Handler returns a handler that gives on to inner what it is given, redacted.
-// One that redacts by the same options already is returned itself.
+// Handler returns a handler that passes redacted records to inner. If inner already
+// redacts with the same options, Handler returns inner.
 func Handler(inner slog.Handler, o Options) slog.Handler {
 	if h, ok := inner.(*handler); ok && h.rules.options.equal(o) {
 		return inner
@@ -106,7 +115,7 @@ func Handler(inner slog.Handler, o Options) slog.Handler {
 type handler struct {
 	inner  slog.Handler
 	rules  *rules
-	hidden bool // a group is open whose name says that all in it is sensitive
+	hidden bool // an open group has a sensitive name
 }
 
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {

@@ -13,11 +13,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/internal/redact"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// timeless leaves the time out of what a handler writes.
+// timeless removes the time from the output of a handler.
 var timeless = &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 		return slog.Attr{}
@@ -25,7 +27,7 @@ var timeless = &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.At
 	return a
 }}
 
-// both returns what is written as JSON and as text.
+// both returns the output as JSON and as text.
 func both(wrap func(slog.Handler) slog.Handler, log func(*slog.Logger)) (asJSON, asText string) {
 	var j, t bytes.Buffer
 	log(slog.New(wrap(slog.NewJSONHandler(&j, timeless))))
@@ -40,9 +42,7 @@ func redacted(h slog.Handler) slog.Handler { return redact.Handler(h, redact.Opt
 func value(t *testing.T, s string) signal.Value {
 	t.Helper()
 	v, err := signal.ParseValue([]byte(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
@@ -73,8 +73,7 @@ type broken struct{}
 
 func (*broken) Error() string { panic("broken") }
 
-// What is sensitive is replaced wherever it stands in a record, for each kind
-// of value there is.
+// Sensitive values are replaced at every place in a record, for each kind of value.
 func TestHandler(t *testing.T) {
 	address := "bob@example.com"
 	for _, c := range []struct {
@@ -130,17 +129,13 @@ func canonical(t *testing.T, s string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(s))
 	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%s: %v", s, err)
-	}
+	require.NoErrorf(t, d.Decode(&v), "%s", s)
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(b)
 }
 
-// What is not sensitive is written as if nobody had looked.
+// Other values are written exactly as without the handler.
 func TestUnchanged(t *testing.T) {
 	var none *account
 	var noError *broken
@@ -167,8 +162,8 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// Attributes of a logger, its groups and the message are redacted as well; all
-// in a group with a sensitive name is.
+// The attributes of a logger, its groups and the message are redacted too, and every
+// value in a group with a sensitive name.
 func TestLogger(t *testing.T) {
 	got, _ := both(redacted, func(l *slog.Logger) {
 		l.With(slog.String("email", "x")).WithGroup("request").With(slog.String("a", "ghp_16C7e42F292c6912E7710c838347Ae178B4a")).
@@ -180,7 +175,7 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// A name's words count, not how they are joined.
+// The words of a name count, not the way they are joined.
 func TestNames(t *testing.T) {
 	sensitive := `password Password PASSWORD userPassword db.password password_hash apiKey api_key APIKey X-Api-Key apikey API-KEYS
 		secret clientSecret SECRET_KEY private-key accessToken access_token token idToken refresh_tokens Authorization
@@ -203,7 +198,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Options add names, and keep what only looks like a secret.
+// Options add names, and keep identifiers that look like secrets.
 func TestOptions(t *testing.T) {
 	o := redact.Options{Fields: []string{"codeName"}, Keep: []string{"req_id", "api_key"}}
 	wrap := func(h slog.Handler) slog.Handler { return redact.Handler(h, o) }
@@ -238,8 +233,7 @@ type tree struct {
 	Parent   *tree
 }
 
-// The cost of a record is bounded whatever is in it, and what was not looked at
-// is not shown.
+// The cost of a record is bounded for any contents, and unsearched parts are not shown.
 func TestBounds(t *testing.T) {
 	circle := &ring{Name: "a"}
 	circle.Next = &ring{"b", circle}
@@ -289,8 +283,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Whatever is logged: to redact what was redacted changes nothing, and so does a
-// second handler behind the first.
+// Redacting redacted output changes nothing, and neither does a second handler behind
+// the first, for any record.
 func TestTwiceIsOnce(t *testing.T) {
 	texts := make([]string, 0, len(found)+len(innocent))
 	for _, c := range found {

@@ -2,14 +2,15 @@ package redact
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// rules are options, made ready; immutable.
+// rules are prepared options; immutable.
 type rules struct {
 	options Options
 	fields  map[string]bool // names, as words joined by "_"
-	keep    map[string]bool // likewise
+	keep    map[string]bool // names, as words joined by "_"
 	maxText int
 }
 
@@ -27,16 +28,15 @@ func newRules(o Options) *rules {
 	return r
 }
 
-// Text returns a text redacted by the options.
+// Text returns text redacted with the options.
 func Text(s string, o Options) string { return newRules(o).text(s, false) }
 
-// maxPasses bounds how often a text is searched until nothing more is found. One
-// pass finds all but in contrived texts, where a mark makes room for a look
-// that was none before.
+// maxPasses bounds the passes over a text. One pass finds everything, except in
+// contrived texts in which a mark creates a new match.
 const maxPasses = 8
 
-// text redacts s; id says that it is an identifier. What it returns is what it
-// would be redacted to itself: that is what it waits for.
+// text redacts s; id says that it is an identifier. It repeats passes until the result
+// no longer changes, so that redaction is idempotent.
 func (r *rules) text(s string, id bool) string {
 	for range maxPasses {
 		next := r.pass(r.cut(s), id)
@@ -48,8 +48,8 @@ func (r *rules) text(s string, id bool) string {
 	return Mark
 }
 
-// cut shortens a text that is too long, at the end of a word, so that no half
-// of a secret remains that nobody recognises.
+// cut shortens a text that is too long at the end of a word, so that no unrecognizable
+// part of a secret remains.
 func (r *rules) cut(s string) string {
 	if len(s) <= r.maxText {
 		return s
@@ -58,18 +58,20 @@ func (r *rules) cut(s string) string {
 	return s[:strings.LastIndexAny(s, " \t\r\n")+1] + Cut
 }
 
-// look is how something is recognised.
+// look is a pattern of sensitive text.
 type look struct {
 	mark string
 	re   *regexp.Regexp
-	// is judges a match s[i:j]; nil agrees.
+	// Every text with a match contains one of the words; nil requires none.
+	words []string
+	// is reports whether a match s[i:j] is accepted; nil accepts every match.
 	is func(s string, i, j int) bool
 }
 
-// replace puts a look's mark in the place of its first group, or of all of it.
+// replace replaces the first group of each match, or the whole match, by the look's
+// mark.
 func (l *look) replace(s string) string {
-	var b strings.Builder
-	done := 0
+	out := patched{s: s}
 	for _, m := range l.re.FindAllStringSubmatchIndex(s, -1) {
 		i, j := m[0], m[1]
 		if len(m) > 2 {
@@ -78,21 +80,39 @@ func (l *look) replace(s string) string {
 		if l.is != nil && !l.is(s, i, j) {
 			continue
 		}
-		b.WriteString(s[done:i])
-		b.WriteString(l.mark)
-		done = j
+		out.put(i, j, l.mark)
 	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
+	return out.text()
 }
 
-// signs are what a text has, found in one go, to know which looks are worth a
-// search.
+// patched is a text in which parts are replaced in order.
+type patched struct {
+	s    string
+	b    strings.Builder
+	done int // s[:done] is in b
+}
+
+// put replaces s[from:to] by a mark.
+func (p *patched) put(from, to int, mark string) {
+	p.b.WriteString(p.s[p.done:from])
+	p.b.WriteString(mark)
+	p.done = to
+}
+
+// text returns the text with its replacements.
+func (p *patched) text() string {
+	if p.done == 0 {
+		return p.s
+	}
+	p.b.WriteString(p.s[p.done:])
+	return p.b.String()
+}
+
+// signs are the characters and runs of a text, collected in one scan. They decide which
+// looks are searched.
 type signs struct {
 	at, colon, equals, percent bool
+	less, dash                 bool // "<" or "&lt;", and " -"
 	digits                     int
 	longest                    int // run without white space
 }
@@ -117,6 +137,10 @@ func survey(s string) signs {
 			g.equals = true
 		case c == '%':
 			g.percent = true
+		case c == '<' || c == '&':
+			g.less = true
+		case c == '-':
+			g.dash = true
 		case '0' <= c && c <= '9':
 			g.digits++
 		}
@@ -124,17 +148,112 @@ func survey(s string) signs {
 	return g
 }
 
-// pass searches a text once.
+// pass searches a text once verbatim and once unescaped. If the second search finds
+// more, pass returns its result, without the escapes.
 func (r *rules) pass(s string, id bool) string {
+	s = r.search(s, id)
+	for _, c := range escapes {
+		if !strings.Contains(s, c.sign) {
+			continue
+		}
+		if plain := c.re.ReplaceAllStringFunc(s, c.plain); plain != s {
+			if found := r.search(plain, id); found != plain {
+				s = found
+			}
+		}
+	}
+	return s
+}
+
+// escapes match escaped characters of JSON, URLs, HTML and XML.
+var escapes = []struct {
+	sign  string
+	re    *regexp.Regexp
+	plain func(string) string
+}{
+	{`\`, regexp.MustCompile(`\\+(?:u00[0-9a-fA-F]{2}|/)`), func(s string) string {
+		if strings.HasSuffix(s, "/") {
+			return "/"
+		}
+		return unescape(s, s[len(s)-2:])
+	}},
+	{"%", regexp.MustCompile(`%(?:25)?(?:[Cc]2%(?:25)?[Aa]0|[0-9a-fA-F]{2})`), func(s string) string { return unescape(s, s[len(s)-2:]) }},
+	{"&", regexp.MustCompile(`&(?:nbsp|amp|quot|apos|#0{0,4}\d{2,3}|#[xX]0{0,4}[0-9a-fA-F]{2});`), func(s string) string {
+		switch name := s[1 : len(s)-1]; name {
+		case "nbsp":
+			return " "
+		case "amp":
+			return "&"
+		case "quot", "apos":
+			return "'"
+		default:
+			if digits := strings.TrimLeft(name, "#0"); name[1]|0x20 != 'x' {
+				n, _ := strconv.Atoi(digits)
+				return unescape(s, strconv.FormatInt(int64(n), 16))
+			}
+			return unescape(s, name[len(name)-2:])
+		}
+	}},
+}
+
+// unescape returns the character of a hexadecimal code, or else the escape unchanged.
+// Quotes become ' and white space becomes a plain space, so that the structure of the
+// surrounding text does not change; unescape never produces a control character.
+func unescape(written, code string) string {
+	n, err := strconv.ParseUint(code, 16, 8)
+	switch {
+	case err != nil || n < ' ' || n == '\\' || n >= 0x7f && n != 0xa0:
+		return written
+	case n == '"':
+		return "'"
+	case n == 0xa0:
+		return " "
+	}
+	return string(rune(n))
+}
+
+// search searches a text verbatim.
+func (r *rules) search(s string, id bool) string {
 	g := survey(s)
-	if g.longest >= 10 && strings.Contains(s, "-----BEGIN ") {
+	if g.longest >= 7 && strings.Contains(s, "PRIVATE") {
 		s = privateKey.replace(s)
 	}
 	if g.at && g.colon {
 		s = userInfo.replace(s)
+		if strings.Contains(s, "://") {
+			s = oddUserInfo.replace(s)
+		}
 	}
 	if g.colon || g.equals {
+		s = r.members(s)
 		s = r.pairs(s)
+		if strings.ContainsAny(s, "?&") {
+			s = signed.replace(s)
+		}
+		if strings.Contains(s, "auth") {
+			s = joinedAuth.replace(s)
+		}
+	}
+	if g.less && len(s) >= 8 {
+		if !g.colon && !g.equals {
+			s = r.members(s)
+		}
+		s = r.elements(s)
+		s = r.nested(s)
+	}
+	if g.dash && len(s) >= 8 {
+		for i := range commands {
+			if hasAny(s, commands[i].words) {
+				s = commands[i].replace(s)
+			}
+		}
+		s = r.flags(s)
+	}
+	if strings.Contains(s, "login ") {
+		s = netrc.replace(s)
+	}
+	if g.percent && g.digits >= minCard {
+		s = track.replace(s)
 	}
 	if g.longest >= 8 {
 		s = bearer.replace(s)
@@ -147,6 +266,10 @@ func (r *rules) pass(s string, id bool) string {
 	}
 	if g.longest >= minOpaque && !id {
 		s = opaque(s)
+	}
+	if g.digits >= minCard-1 && !id {
+		s = numbers(s, IBAN, iban)
+		s = numbers(s, Card, card)
 	}
 	if g.digits >= 5 && !id {
 		for i := range phones {
@@ -167,30 +290,59 @@ var email = look{
 		`(?:[\pL\pN](?:[\pL\pN\-]*[\pL\pN])?\.)+(?:\pL{2,}|xn--[a-z0-9\-]+)`),
 	is: func(s string, i, j int) bool {
 		local, domain, ok := strings.Cut(s[i:j], "@")
-		// A module and its version, or the user of every git server, is nobody.
-		return !ok || local != "git" && (domain[0] != 'v' || domain[1] < '0' || domain[1] > '9')
+		// A module with its version, the user of git servers, and an image for
+		// high-density screens, a@2x.png, are not mail addresses.
+		return !ok || local != "git" && (domain[0] != 'v' || domain[1] < '0' || domain[1] > '9') && (!isDigit(domain[0]) || domain[1:3] != "x.")
 	},
 }
 
-// userInfo is the password in a URL, and who it is of.
+// userInfo matches the user and password of a URL.
 var userInfo = look{
 	mark: Mark,
-	re:   regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/@?#\[\]]+)@`),
+	re:   regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/?#\[\]]+)@`),
 }
 
-// phones are looks of phone numbers. Bare digits are none, unless a word before
-// says so: they may number anything.
+// oddUserInfo matches a password with characters that end it elsewhere. A port may
+// follow a host too, so a match must have more than digits.
+var oddUserInfo = look{
+	mark: Mark,
+	re:   regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/@?#\[\]"'<>]*[^\s/@?#\[\]"'<>\d][^\s/@?#\[\]"'<>]*[/?#][^\s@\[\]"'<>]*)@`),
+}
+
+// signed matches the signature of a URL, which grants access like a password.
+var signed = look{
+	mark: Mark,
+	re:   regexp.MustCompile(`[?&](?i:x-(?:amz|goog)-(?:signature|security-token)|sig|signature)=([^\s&#"'<>\[\]]{8,})`),
+}
+
+// joinedAuth matches a user and password in base64, in files of package managers.
+var joinedAuth = look{
+	mark: Mark,
+	re:   regexp.MustCompile(`(?:_auth[ \t]{0,4}=[ \t]{0,4}"?|"auth"[ \t]{0,4}:[ \t]{0,4}")([A-Za-z0-9+/]{6,}={0,2})`),
+	is:   func(s string, i, j int) bool { return strings.ContainsAny(s[i:j], "0123456789=") },
+}
+
+// netrc matches the password in a .netrc file.
+var netrc = look{mark: Mark, re: regexp.MustCompile(`\blogin\s+\S+\s+password\s+([^\s\[]\S*)`)}
+
+// track matches the first track of a card's magnetic stripe.
+var track = look{mark: Card, re: regexp.MustCompile(`%B(\d{13,19}\^[^?\r\n]*)`)}
+
+// phones are the looks of phone numbers. Bare digits match only behind a word such as
+// tel: they may be any number.
 var phones = []look{
-	{Phone, regexp.MustCompile(`\+\d{1,3}(?:[ .\-/]?\(?\d{1,5}\)?){2,6}`), number(8, 15)},
-	{Phone, regexp.MustCompile(`\(\d{2,5}\) ?\d{3,4}[ .\-]?\d{3,8}`), number(8, 15)},
-	{Phone, regexp.MustCompile(`[2-9]\d{2}[.\-][2-9]\d{2}[.\-]\d{4}`), number(10, 10)},
-	{Phone, regexp.MustCompile(`0[1-9]\d{0,4}[ /\-]\d{2,8}(?:[ \-]?\d{2,4}){0,4}`), number(9, 13)},
-	{Phone, regexp.MustCompile(`(?i)\b(?:tel|telephone|phone|mobile|cell|fax|telefon|t[eé]l[eé]phone)(?: (?:no|nr|number)\b)?[.:]? {0,2}` +
-		`(?:is |= ?)?([+(]?\d[\d ().\-/]{4,20}\d)`), number(7, 15)},
+	{mark: Phone, re: regexp.MustCompile(`(?:\+|＋) ?\(?\d{1,3}\)?(?:(?:[ .\-/]|[\x{a0}\x{2009}\x{202f}\x{2010}-\x{2013}])?\(?\d{1,5}\)?){2,6}`), is: number(8, 15)},
+	{mark: Phone, re: regexp.MustCompile(`00[1-9]\d{0,2}[ .\-/]\(?\d{1,5}\)?(?:[ .\-/]?\(?\d{1,5}\)?){1,6}`), is: number(10, 17)},
+	{mark: Phone, re: regexp.MustCompile(`\(\d{2,5}\) ?\d{3,4}[ .\-]?\d{3,8}`), is: number(8, 15)},
+	{mark: Phone, re: regexp.MustCompile(`(?:1[.\-])?[2-9]\d{2}[.\-][2-9]\d{2}[.\-]\d{4}`), is: number(10, 11)},
+	{mark: Phone, re: regexp.MustCompile(`0[1-9](?:\.\d{2}){4}`), is: number(10, 10)},
+	{mark: Phone, re: regexp.MustCompile(`0[1-9]\d{0,4}[ /\-]\d{2,8}(?:[ \-]?\d{2,4}){0,4}`), is: number(9, 13)},
+	{mark: Phone, re: regexp.MustCompile(`(?i)\b(?:tel|telephone|phone|mobile|cell|fax|telefon|t[eé]l[eé]phone)(?: (?:no|nr|number)\b)?[.:]? {0,2}` +
+		`(?:is |= ?)?([+(]?\d[\d ().\-/]{4,20}\d)`), is: number(7, 15)},
 }
 
-// number returns a judge of phone numbers by how many digits they have. They
-// stand alone: not in a word, a date, a UUID or a longer number.
+// number returns a function that accepts phone numbers by their number of digits. They
+// must stand alone: not in a word, a date, a UUID or a longer number.
 func number(least, most int) func(s string, i, j int) bool {
 	return func(s string, i, j int) bool {
 		digits := 0
@@ -216,7 +368,7 @@ func number(least, most int) func(s string, i, j int) bool {
 	}
 }
 
-// addresses are looks of postal addresses: of streets with numbers.
+// addresses are the looks of postal addresses: streets with numbers.
 var addresses = []look{
 	{mark: Address, re: regexp.MustCompile(`\b\d{1,5}[A-Za-z]?(?: (?:N|S|E|W|NE|NW|SE|SW)\.?)?(?: \p{Lu}[\pL'.\-]*){1,4} ` +
 		`(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Square|Terrace|Highway|Hwy|Parkway|Pkwy|Place|Way)\b\.?` +
@@ -226,6 +378,16 @@ var addresses = []look{
 	{mark: Address, re: regexp.MustCompile(`\b\d{1,4}(?: ?(?:bis|ter))?,? (?i:rue|avenue|boulevard|chemin|impasse|quai|allée) ` +
 		`(?:de la |de l'|de |des |du |d')?\p{Lu}[\pL'\-]*(?: \p{Lu}[\pL'\-]*){0,3}(?:,? \d{5} \p{Lu}[\pL\-]+)?`)},
 	{mark: Address, re: regexp.MustCompile(`\b(?i:P\.? ?O\.? Box) \d{1,6}\b`)},
+}
+
+// hasAny reports whether s has any of the words.
+func hasAny(s string, words []string) bool {
+	for _, word := range words {
+		if strings.Contains(s, word) {
+			return true
+		}
+	}
+	return false
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

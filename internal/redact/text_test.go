@@ -9,8 +9,7 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/redact"
 )
 
-// Texts with something to hide in them, and what is left of them. The tokens are
-// made up.
+// Texts with sensitive parts, and their redacted forms. The tokens are invented.
 var found = []struct{ in, want string }{
 	{"mail to bob@example.com.", "mail to [EMAIL]."},
 	{"<Ann.O'Neil+tag@mail.example.co.uk>, x", "<[EMAIL]>, x"},
@@ -70,7 +69,7 @@ var found = []struct{ in, want string }{
 	{"postgres://bob:pass@db.local/x", "postgres://[REDACTED]@db.local/x"},
 }
 
-// Texts that look a little like it. They stay as they are.
+// Similar texts that must stay unchanged.
 var innocent = []string{
 	"",
 	"snapshot not stored",
@@ -113,7 +112,7 @@ var innocent = []string{
 	"email: required, phone: required",
 	`{"address":"127.0.0.1:80","email_verified":true,"password":null,"remote_address":"somewhere else"}`,
 	"20 Agents Ready, 5 Retries Left, String 5",
-	"12 main street", // as nobody writes it
+	"12 main street", // lower case is not matched
 	"https://example.com:8080/a?b=c#d",
 	"key: value, secretary=Bob, passage=1, cookies_accepted_at_ms=5",
 	"[EMAIL] [PHONE] [ADDRESS] [TOKEN] [REDACTED] [CUT]",
@@ -133,7 +132,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Wherever in a text something stands, it is found, and what is around it stays.
+// A match is found at any place in a text, and the surrounding text stays.
 func TestTextInContext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom(found).Draw(t, "found")
@@ -151,7 +150,8 @@ func TestTextInContext(t *testing.T) {
 	})
 }
 
-// A text that is too long is cut between words, and is not cut once more.
+// A text that is too long is cut between words, and a second redaction does not cut it
+// again.
 func TestTextCut(t *testing.T) {
 	o := redact.Options{MaxText: 64}
 	long := strings.Repeat("word ", 11) + "bob@example.com and more"
@@ -167,8 +167,8 @@ func TestTextCut(t *testing.T) {
 	}
 }
 
-// Redacting twice is redacting once, a text stays within its bound, and nothing
-// takes long, whatever the text.
+// For any text, redaction is idempotent, keeps the text within its bound, and takes
+// bounded time.
 func FuzzText(f *testing.F) {
 	for _, c := range found {
 		f.Add(c.in)

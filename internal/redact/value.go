@@ -14,27 +14,27 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// walk is what has been seen of one record.
+// walk is the state of the search of one record.
 type walk struct {
 	rules *rules
 	nodes int
 	bytes int
-	path  map[visit]struct{} // what the value under way is inside of
+	path  map[visit]struct{} // the values that contain the current one
 }
 
-// visit is a place in memory seen as a type.
+// visit is an address in memory and the type of its value.
 type visit struct {
 	at    uintptr
 	shape reflect.Type
 }
 
-// spend takes one more value into account; false says that it is too much.
+// spend counts one more value; it returns false if the bound is exceeded.
 func (w *walk) spend() bool {
 	w.nodes++
 	return w.nodes <= maxNodes
 }
 
-// read takes n more bytes into account; false says that it is too much.
+// read counts n more bytes; it returns false if the bound is exceeded.
 func (w *walk) read(n int) bool {
 	w.bytes += min(n, maxBytes+1)
 	return w.bytes <= maxBytes
@@ -47,10 +47,10 @@ func (w *walk) text(s string, id bool) string {
 	return w.rules.text(s, id)
 }
 
-// attr redacts an attribute and says whether it differs from what it was.
+// attr redacts an attribute and reports whether it changed.
 func (w *walk) attr(a slog.Attr, depth int) (slog.Attr, bool) {
 	v := a.Value.Resolve()
-	changed := a.Value.Kind() == slog.KindLogValuer // it need not say the same twice
+	changed := a.Value.Kind() == slog.KindLogValuer // its LogValue may return another value next time
 	out, c := w.logValue(a.Key, v, depth)
 	changed = changed || c
 	if key := w.text(a.Key, false); key != a.Key {
@@ -102,7 +102,7 @@ func (w *walk) logValue(name string, v slog.Value, depth int) (slog.Value, bool)
 	}
 }
 
-// named redacts the text of something with a name.
+// named redacts a text that has a name.
 func (w *walk) named(name string, l level, s string) (string, bool) {
 	if s == "" || marked(s) == len(s) {
 		return s, false
@@ -114,8 +114,8 @@ func (w *walk) named(name string, l level, s string) (string, bool) {
 	return out, out != s
 }
 
-// value redacts any value that has a name, which may be "". Out is what to give on
-// if it is changed; otherwise that is the value itself.
+// value redacts any value that has a name, which may be "". out is the redacted value
+// if it changed; otherwise the value itself is passed on.
 func (w *walk) value(name string, l level, v reflect.Value, depth int) (out any, changed bool) {
 	if !v.IsValid() {
 		return nil, false
@@ -142,7 +142,7 @@ func (w *walk) value(name string, l level, v reflect.Value, depth int) (out any,
 	if v.CanInterface() {
 		switch x := v.Interface().(type) {
 		case json.Number:
-			return nil, false // how it is called was looked at
+			return nil, false // its name has been checked
 		case json.RawMessage:
 			return w.raw(x, depth)
 		case slog.Attr:
@@ -195,7 +195,7 @@ func (w *walk) value(name string, l level, v reflect.Value, depth int) (out any,
 
 var signalType = reflect.TypeFor[signal.Value]()
 
-// sensitive redacts what a name says is sensitive.
+// sensitive redacts a value whose name is sensitive.
 func (w *walk) sensitive(name string, l level, v reflect.Value) (out any, changed bool) {
 	switch v.Kind() {
 	case reflect.String:
@@ -213,8 +213,8 @@ func (w *walk) sensitive(name string, l level, v reflect.Value) (out any, change
 	return Mark, true
 }
 
-// speaks reports whether a value has a text of its own for whoever prints it, so
-// that its unexported fields are not printed.
+// speaks reports whether a value formats itself, so that its unexported fields are not
+// printed.
 func speaks(v any) bool {
 	switch v.(type) {
 	case error, fmt.Stringer, encoding.TextMarshaler, fmt.Formatter:
@@ -223,13 +223,13 @@ func speaks(v any) bool {
 	return false
 }
 
-// forms redacts a value by the texts that it has of itself. Which of them is
-// printed is the next handler's choice, so each is looked at.
+// forms redacts a value by the texts of its own methods. The next handler chooses which
+// one it prints, so each is searched.
 func (w *walk) forms(name string, l level, v any, depth int) (out any, changed bool) {
 	check := func(text func() string) bool {
 		s, ok := guarded(text)
 		if !ok {
-			return false // whoever prints it will see the same failure, and says so
+			return false // the next handler meets the same failure and reports it
 		}
 		out, changed = w.named(name, l, s)
 		return changed
@@ -254,7 +254,7 @@ func (w *walk) forms(name string, l level, v any, depth int) (out any, changed b
 	return nil, false
 }
 
-// guarded calls a method of a stranger; false says that it panicked.
+// guarded calls a method of a foreign type; it returns false if the method panicked.
 func guarded(text func() string) (s string, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -264,7 +264,7 @@ func guarded(text func() string) (s string, ok bool) {
 	return text(), true
 }
 
-// raw redacts JSON as it is written.
+// raw redacts JSON text.
 func (w *walk) raw(b json.RawMessage, depth int) (any, bool) {
 	if !w.read(len(b)) {
 		return Cut, true
@@ -340,8 +340,8 @@ func (w *walk) list(name string, l level, v reflect.Value, depth int) (any, bool
 	return out, changed
 }
 
-// octets redacts bytes that are a text. Whether they are printed as one, as
-// numbers or as base64, they are not given on if something was found.
+// octets redacts bytes that are a text. With a match they are not passed on, whether
+// the next handler prints them as text, numbers or base64.
 func (w *walk) octets(name string, v reflect.Value) (any, bool) {
 	n := v.Len()
 	if !w.read(n) {
@@ -358,8 +358,8 @@ func (w *walk) octets(name string, v reflect.Value) (any, bool) {
 	return s, changed
 }
 
-// structure redacts a struct. What is not exported is printed by some; it is
-// looked at for their sake, and left out if anything was found.
+// structure redacts a struct. Some handlers print unexported fields, so these are
+// searched too, and left out if there is a match.
 func (w *walk) structure(v reflect.Value, spoken bool, depth int) (any, bool) {
 	out, changed := map[string]any{}, false
 	t := v.Type()
@@ -387,13 +387,13 @@ func (w *walk) structure(v reflect.Value, spoken bool, depth int) (any, bool) {
 	return out, changed
 }
 
-// or returns what to give on for a part: what it was changed to, or it itself.
+// or returns the value to pass on for a part: the redacted one, or the original.
 func or(out any, changed bool, v reflect.Value) any {
 	switch {
 	case changed:
 		return out
 	case !v.IsValid() || !v.CanInterface():
-		return nil // below something that is not exported, and left out with it
+		return nil // below an unexported field, and left out with it
 	default:
 		return v.Interface()
 	}

@@ -8,28 +8,32 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	"github.com/sajou-dev/sajou-go/agents/view"
+	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// What says what an [Event] tells.
+// What is the kind of an [Event].
 type What string
 
-// What there is to tell.
+// The kinds of event.
 const (
-	Joined      What = "joined"      // an agent takes part
-	Left        What = "left"        // and no more
-	Asked       What = "intent"      // an agent asked for something, with its outcome
-	Happened    What = "event"       // an event of the scenario, with its outcome
-	Observed    What = "observation" // an agent was told something
-	Began       What = "generation"  // an agent begins to generate, or begins anew
-	Interrupted What = "interrupted" // what it generates is in vain
-	GaveUp      What = "gave_up"     // and it does not begin anew
-	Called      What = "cancel"      // an agent takes back what it asked for
-	Ticked      What = "tick"        // a tick decided something
+	whatJoined      What = "joined"      // an agent joins
+	whatLeft        What = "left"        // an agent leaves
+	whatAsked       What = "intent"      // an agent submitted an intent, with its outcome
+	whatHappened    What = "event"       // an event of the scenario, with its outcome
+	whatObserved    What = "observation" // an agent received an observation
+	whatBegan       What = "generation"  // an agent begins an attempt to generate
+	whatInterrupted What = "interrupted" // its generation is interrupted
+	whatGaveUp      What = "gave_up"     // an agent makes no further attempt
+	whatCalled      What = "cancel"      // an agent cancels a request
+	whatTicked      What = "tick"        // a tick decided something
 )
 
-// Event is one thing that happened in a play. What it has no use for is zero.
+// Event is one event of a play. Fields that its kind does not use are zero.
 type Event struct {
 	At    time.Duration // session time
 	What  What
@@ -45,11 +49,11 @@ type Event struct {
 	Code      agents.Code
 	Reason    string // of a refusal or an interruption
 
-	Delta      agents.Delta // that was observed
-	ContextSeq uint64       // that a generation goes by
-	Attempt    int          // which of its attempts it is, from 1
-	Tokens     int          // that were yielded
-	Of         int          // that there would be; or how many intents a tick decided
+	Delta      view.Delta // the observed one
+	ContextSeq uint64     // on which a generation is based
+	Attempt    int        // which of its attempts it is, from 1
+	Tokens     int        // yielded so far
+	Of         int        // the tokens of the whole generation, or the intents that a tick decided
 	Until      time.Duration
 	Frame      uint64
 }
@@ -59,12 +63,12 @@ func (e *Event) MarshalJSON() ([]byte, error) {
 	var patches signal.Value
 	var digest string
 	var viewSeq *uint64
-	if e.What == Observed {
-		patches, digest, viewSeq = agents.PatchValue(e.Delta.Patches), e.Delta.ContextDigest, &e.Delta.ViewSeq
+	if e.What == whatObserved {
+		patches, digest, viewSeq = jsondoc.PatchValue(e.Delta.Patches), e.Delta.ContextDigest, &e.Delta.ViewSeq
 	}
 	var context *uint64
 	var until *float64
-	if e.What == Began {
+	if e.What == whatBegan {
 		context = &e.ContextSeq
 	}
 	if e.Until > 0 {
@@ -96,10 +100,10 @@ func (e *Event) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Who returns whom the event is about, as a column of an account names it.
+// Who returns the agent or tick of the event, for a column of the listing.
 func (e *Event) Who() string {
 	switch {
-	case e.What == Ticked:
+	case e.What == whatTicked:
 		return "tick " + strconv.FormatUint(e.Frame, 10)
 	case e.Agent == "":
 		return "-"
@@ -108,42 +112,42 @@ func (e *Event) Who() string {
 	}
 }
 
-// String tells the event in one line, without its time and without who.
+// String describes the event in one line, without its time and its subject.
 func (e *Event) String() string {
 	switch e.What {
-	case Joined:
+	case whatJoined:
 		return "takes part"
-	case Left:
+	case whatLeft:
 		return "leaves"
-	case Asked:
+	case whatAsked:
 		return fmt.Sprintf("asks %s (%s): %s", summary(e.Kind, e.Payload), e.ReqID, e.outcome())
-	case Happened:
+	case whatHappened:
 		return fmt.Sprintf("%s: %s", summary(e.Kind, e.Payload), e.outcome())
-	case Observed:
-		return fmt.Sprintf("is told %d: %s", e.Delta.ViewSeq, news(e.Delta))
-	case Began:
+	case whatObserved:
+		return fmt.Sprintf("receives %d: %s", e.Delta.ViewSeq, news(e.Delta))
+	case whatBegan:
 		again := ""
 		if e.Attempt > 1 {
-			again = fmt.Sprintf(" anew, attempt %d,", e.Attempt)
+			again = fmt.Sprintf(" again, attempt %d,", e.Attempt)
 		}
-		return fmt.Sprintf("generates %s%s going by %d: %d words", e.ReqID, again, e.ContextSeq, e.Of)
-	case Interrupted:
+		return fmt.Sprintf("generates %s%s based on %d: %d words", e.ReqID, again, e.ContextSeq, e.Of)
+	case whatInterrupted:
 		return fmt.Sprintf("is interrupted in %s after %d of %d words: %s", e.ReqID, e.Tokens, e.Of, e.Reason)
-	case GaveUp:
+	case whatGaveUp:
 		return fmt.Sprintf("gives %s up", e.ReqID)
-	case Called:
+	case whatCalled:
 		if e.Status == statusNone {
 			return fmt.Sprintf("cancels %s: there is nothing to cancel", e.ReqID)
 		}
 		return fmt.Sprintf("cancels %s", e.ReqID)
-	case Ticked:
+	case whatTicked:
 		return fmt.Sprintf("decides %d", e.Of)
 	default:
 		return string(e.What)
 	}
 }
 
-// Statuses that no [agents.Status] has.
+// Statuses beside those of [agents.Status].
 const (
 	statusUndecided = "undecided"
 	statusNone      = "none"
@@ -171,11 +175,11 @@ func (e *Event) outcome() string {
 	}
 }
 
-// summary tells what is asked for: what is said, or else the payload.
+// summary describes an intent or draft: by its text, or else by its payload.
 func summary(kind string, payload signal.Value) string {
 	if text, ok := payload.Get("text"); ok {
 		if s, ok := text.Text(); ok {
-			kind += " " + strconv.Quote(clip(s, 60))
+			kind += " " + strconv.Quote(wording.Clip(s, 60))
 		}
 		if to, ok := payload.Get("target_id"); ok {
 			if s, ok := to.Text(); ok {
@@ -187,18 +191,18 @@ func summary(kind string, payload signal.Value) string {
 	if payload.Len() == 0 {
 		return kind
 	}
-	return kind + " " + clip(payload.String(), 72)
+	return kind + " " + wording.Clip(payload.String(), 72)
 }
 
-// asides are fields that tell no more than that something has happened.
+// asides are fields that only record that something happened.
 var asides = map[string]bool{
 	"last_speak_time": true, "last_emit_time": true, "last_move_time": true, "message_count": true,
 	"emit_count": true, "last_position": true,
 }
 
-// news tells in one line what a delta changes.
-func news(d agents.Delta) string {
-	if d.Whole() {
+// news describes in one line what a delta changes.
+func news(d view.Delta) string {
+	if d.IsFullView() {
 		var ids []string
 		for id := range d.Patches[0].Value.Members() {
 			ids = append(ids, id)
@@ -206,13 +210,13 @@ func news(d agents.Delta) string {
 		if len(ids) == 0 {
 			return "all it sees: nothing"
 		}
-		return "all it sees: " + clip(strings.Join(ids, ", "), 90)
+		return "all it sees: " + wording.Clip(strings.Join(ids, ", "), 90)
 	}
 	const most = 3
 	var parts []string
 	more := 0
 	for i, op := range d.Patches {
-		path := segments(op.Path)
+		path := jsonpointer.Split(op.Path)
 		if asides[path[len(path)-1]] && len(d.Patches) > 1 && (i < len(d.Patches)-1 || len(parts) > 0) {
 			continue
 		}
@@ -228,7 +232,7 @@ func news(d agents.Delta) string {
 			parts = append(parts, name+" is gone")
 			continue
 		}
-		parts = append(parts, name+" "+clip(op.Value.String(), 60))
+		parts = append(parts, name+" "+wording.Clip(op.Value.String(), 60))
 	}
 	text := strings.Join(parts, "; ")
 	if more > 0 {

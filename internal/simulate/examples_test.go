@@ -9,11 +9,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/simulate"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -35,13 +37,11 @@ func examples(t testing.TB) map[string]string {
 func read(t testing.TB, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
-func parse(t testing.TB, file, text string) *simulate.Scenario {
+func parse(t testing.TB, file, text string) *simulate.Simulation {
 	t.Helper()
 	s, diagnostics := simulate.Parse(file, []byte(text))
 	if s == nil {
@@ -53,7 +53,7 @@ func parse(t testing.TB, file, text string) *simulate.Scenario {
 func ignore(*simulate.Event) error { return nil }
 
 // play plays a scenario, which must come to an end, and returns its account too.
-func play(t testing.TB, s *simulate.Scenario) (*simulate.Take, string) {
+func play(t testing.TB, s *simulate.Simulation) (*simulate.Recording, string) {
 	t.Helper()
 	var account strings.Builder
 	take, err := s.Play(t.Context(), "", func(e *simulate.Event) error {
@@ -94,15 +94,15 @@ func TestExamples(t *testing.T) {
 }
 
 // record puts a take into a store twice, and reads it back.
-func record(t *testing.T, take *simulate.Take) {
+func record(t *testing.T, take *simulate.Recording) {
 	t.Helper()
 	engine := open(t, "store", sajou.Config{FS: vfs.NewMem()})
 	for _, want := range []bool{true, false} {
-		if recorded, err := take.Record(t.Context(), engine.Log()); err != nil || recorded != want {
+		if recorded, err := take.Record(t.Context(), engine); err != nil || recorded != want {
 			t.Fatalf("recorded: %t, %v, want %t", recorded, err, want)
 		}
 	}
-	report, err := engine.Log().Verify(t.Context(), take.Name, eventlog.VerifyOptions{})
+	report, err := engine.Log().Verify(t.Context(), take.Name, verify.Options{})
 	if err != nil || report.Fault != nil || report.Head != take.Head {
 		t.Errorf("recorded as %v, fault %v, %v, played as %v", report.Head, report.Fault, err, take.Head)
 	}
@@ -111,9 +111,7 @@ func record(t *testing.T, take *simulate.Take) {
 func open(t testing.TB, dir string, cfg sajou.Config) *sajou.Engine {
 	t.Helper()
 	engine, err := sajou.Open(dir, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
 			t.Error(err)
@@ -122,8 +120,8 @@ func open(t testing.TB, dir string, cfg sajou.Config) *sajou.Engine {
 	return engine
 }
 
-// The state of each example is the same as it was played, as it is folded from
-// the first entry on, and as it is folded from its snapshots.
+// The state of each example is the same during the play, folded from the first
+// entry, and folded from its snapshots.
 func TestReplays(t *testing.T) {
 	for file, text := range examples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -131,54 +129,34 @@ func TestReplays(t *testing.T) {
 			dir := t.TempDir()
 			// Played in a session of its own, as a program would.
 			engine, err := sajou.Open(dir, sajou.Config{SnapshotEvery: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ses, err := engine.Begin(t.Context(), s.Name, sajou.TimeManual)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.PlayIn(t.Context(), ses, ignore); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			ses, err := engine.Begin(t.Context(), s.Name, session.TimeManual)
+			require.NoError(t, err)
+			require.NoError(t, simulate.PlayIn(t.Context(), s, ses, ignore))
 			live, err := ses.State(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := engine.Close(); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, engine.Close())
 			take, _ := play(t, s)
 			if take.Head != live.Head() {
 				t.Errorf("on a disk it stands at %v, in memory at %v", live.Head(), take.Head)
 			}
 			for _, from := range []string{"snapshots", "the first entry"} {
 				if from != "snapshots" {
-					if err := os.Remove(filepath.Join(dir, sajou.SnapshotFile)); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.Remove(filepath.Join(dir, sajou.SnapshotFile)))
 				}
 				reopened, err := sajou.Open(dir, sajou.Config{ReadOnly: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if has := reopened.Snapshots() != nil; has != (from == "snapshots") {
 					t.Fatalf("snapshots: %t", has)
 				}
-				travel, err := reopened.Replay(s.Name).Open()
-				if err != nil {
-					t.Fatal(err)
-				}
+				travel, err := reopened.Replay(s.Name)
+				require.NoError(t, err)
 				f, err := travel.At(t.Context(), replay.Moment{Seq: live.Head().Seq})
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				if diff := cmp.Diff(live.Digests(), f.Digests()); diff != "" {
 					t.Errorf("from %s (-live +replayed):\n%s", from, diff)
 				}
-				if err := reopened.Close(); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, reopened.Close())
 			}
 		})
 	}

@@ -1,7 +1,21 @@
 package simulate
 
+import (
+	"context"
+
+	"github.com/sajou-dev/sajou-go"
+)
+
+// Began is the What of an attempt to generate.
+const Began = whatBegan
+
+// PlayIn plays a simulation in a session of the test.
+func PlayIn(ctx context.Context, s *Simulation, ses *sajou.Session, tell func(*Event) error) error {
+	return s.playIn(ctx, ses, tell, new(Recording))
+}
+
 // Hurry bounds a scenario so that any play of it is short.
-func Hurry(s *Scenario) {
+func Hurry(s *Simulation) {
 	s.limits.steps = min(s.limits.steps, 500)
 	s.limits.effects = min(s.limits.effects, 100)
 }
@@ -9,7 +23,7 @@ func Hurry(s *Scenario) {
 // Codes are those that an expectation may name in a suggestion.
 func Codes() []string { return codes }
 
-// PolicyNames and ConfigNames are what may be meant by others.
+// PolicyNames are the names that an error may suggest for a policy.
 func PolicyNames() []string { return policyNames }
 
 // ConfigNames are the members of a configuration.

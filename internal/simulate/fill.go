@@ -7,11 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// maxFilled bounds what placeholders may put into one text or payload, in
-// bytes: what an agent repeats of another's words could double with each turn.
+// maxFilled bounds the bytes that placeholders may put into one text or payload: an
+// agent that repeats another's words could double them with each turn.
 const maxFilled = 64 << 10
 
 // filler puts values in the place of placeholders.
@@ -23,8 +24,8 @@ type filler struct {
 
 func newFiller(view signal.Value, answer string) *filler { return &filler{view, answer, maxFilled} }
 
-// placeholder returns the first placeholder of a text: what is before it, its
-// name, and what is behind it.
+// placeholder returns the text before the first placeholder, its name, and the text
+// behind it.
 func placeholder(text string) (before, name, behind string, ok bool) {
 	before, rest, ok := strings.Cut(text, "{{")
 	if !ok {
@@ -50,12 +51,12 @@ func wrongPlaceholder(text string, answered bool) (string, bool) {
 	}
 }
 
-// value returns what a placeholder stands for; nothing if the agent does not see it.
+// value returns the value of a placeholder, nil if the agent does not see it.
 func (f *filler) value(name string) (text string, v signal.Value, ok bool) {
 	if name == "answer" {
 		return f.answer, nil, true
 	}
-	if v, ok = lookup(f.view, segments(name)); !ok {
+	if v, ok = lookup(f.view, jsonpointer.Split(name)); !ok {
 		return "", nil, false
 	}
 	if text, isText := v.Text(); isText {
@@ -143,20 +144,6 @@ func appendText(dst []byte, s string) []byte {
 		panic("simulate: a string that JSON cannot hold") // json.Marshal holds any string
 	}
 	return append(dst, b...)
-}
-
-var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
-
-// segments splits a JSON pointer.
-func segments(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	list := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i := range list {
-		list[i] = unescaped.Replace(list[i])
-	}
-	return list
 }
 
 // lookup follows a JSON pointer.

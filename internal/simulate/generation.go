@@ -7,42 +7,42 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // generation is one attempt at an answer.
 type generation struct {
-	who     *puppet
-	do      *generating
-	live    *sajou.Generation
-	reqID   string
-	attempt int // from 1
-	words   []string
-	began   time.Duration
-	asked   bool // its intent waits for its outcome
-	over    bool
+	scripted *scriptedAgent
+	do       *generating
+	live     *agentslive.Generation
+	reqID    string
+	attempt  int // from 1
+	words    []string
+	began    time.Duration
+	asked    bool // its intent waits for its outcome
+	over     bool
 }
 
-// generate begins an attempt, by what the puppet knows then.
-func (p *play) generate(ctx context.Context, who *puppet, do *generating, reqID string, attempt int) error {
-	if who.hand == nil {
+// generate begins an attempt, based on the last observation that the agent has read.
+func (p *play) generate(ctx context.Context, scripted *scriptedAgent, do *generating, reqID string, attempt int) error {
+	if scripted.hand == nil {
 		return nil // it has left
 	}
 	text := do.words
 	if attempt > 1 && do.hasNewWords {
 		text = do.wordsAgain
 	}
-	g := &generation{who: who, do: do, reqID: reqID, attempt: attempt, began: p.now}
-	g.words = strings.Fields(newFiller(who.view, "").text(text))
+	g := &generation{scripted: scripted, do: do, reqID: reqID, attempt: attempt, began: p.now}
+	g.words = strings.Fields(newFiller(scripted.view, "").text(text))
 	var err error
-	g.live, err = who.hand.Begin(ctx, agents.TokenRequest{
-		ReqID: reqID, ContextSeq: who.context(), Reads: do.reads, Classes: do.classes, Deadline: do.deadline, Budget: do.budget,
+	g.live, err = scripted.hand.Begin(ctx, agents.TokenRequest{
+		ReqID: reqID, ContextSeq: scripted.context(), Reads: do.reads, Classes: do.classes, Deadline: do.deadline, Budget: do.budget,
 	})
 	if r, ok := errors.AsType[*agents.Rejection](err); ok {
 		return p.say(&Event{
-			What: Asked, Agent: who.registration.AgentID, ReqID: reqID, Kind: do.intent.kind, Status: agents.Rejected.String(),
+			What: whatAsked, Agent: scripted.registration.AgentID, ReqID: reqID, Kind: do.intent.kind, Status: agents.Rejected.String(),
 			Code: r.Code, Reason: r.Reason,
 		})
 	}
@@ -56,7 +56,7 @@ func (p *play) generate(ctx context.Context, who *puppet, do *generating, reqID 
 	}
 	g.words = g.words[:min(len(g.words), most)]
 	if err := p.say(&Event{
-		What: Began, Agent: who.registration.AgentID, ReqID: reqID, ContextSeq: token.ContextSeq, Attempt: attempt,
+		What: whatBegan, Agent: scripted.registration.AgentID, ReqID: reqID, ContextSeq: token.ContextSeq, Attempt: attempt,
 		Of: len(g.words), Until: token.Deadline,
 	}); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (g *generation) yielded(now time.Duration) int {
 	return n
 }
 
-// finish makes the intent of what was generated.
+// finish submits the intent that the generation became.
 func (p *play) finish(ctx context.Context, g *generation) error {
 	if g.over {
 		return nil
@@ -99,13 +99,13 @@ func (p *play) finish(ctx context.Context, g *generation) error {
 	if err := g.live.Answer(ctx, v); err != nil {
 		return err
 	}
-	in := g.do.intent.intent(g.who.registration.AgentID, g.reqID, newFiller(g.who.view, answer))
+	in := g.do.intent.intent(g.scripted.registration.AgentID, g.reqID, newFiller(g.scripted.view, answer))
 	in.ContextSeq = g.live.Token().ContextSeq
 	return p.ask(ctx, in, g)
 }
 
-// interruptions tells which generations are in vain, and what their agents do
-// about it.
+// interruptions reports the generations that were interrupted, and lets their
+// agents begin again.
 func (p *play) interruptions(ctx context.Context) error {
 	running := p.running
 	p.running = nil
@@ -128,22 +128,22 @@ func (p *play) interruptions(ctx context.Context) error {
 }
 
 func (p *play) interrupted(ctx context.Context, g *generation) error {
-	why, ok := errors.AsType[*sajou.Interrupted](context.Cause(g.live.Context()))
+	why, ok := errors.AsType[*agentslive.InterruptedError](context.Cause(g.live.Context()))
 	if !ok {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		g.over = true // it has become its intent
+		g.over = true // its intent was submitted
 		return nil
 	}
 	if err := p.say(&Event{
-		What: Interrupted, Agent: why.Agent, ReqID: g.reqID, Reason: why.Reason, Attempt: g.attempt,
+		What: whatInterrupted, Agent: why.Agent, ReqID: g.reqID, Reason: why.Reason, Attempt: g.attempt,
 		Tokens: g.yielded(p.now), Of: len(g.words),
 	}); err != nil {
 		return err
 	}
 	if g.asked {
-		return nil // its intent will be refused, or was just in time
+		return nil // the intent is refused, or was decided just before
 	}
 	g.over = true
 	if !strings.HasPrefix(why.Reason, agents.ReasonStale) {
@@ -152,7 +152,7 @@ func (p *play) interrupted(ctx context.Context, g *generation) error {
 	return p.renew(ctx, g)
 }
 
-// refused does what is to be done when the intent of a generation was refused.
+// refused handles the refusal of the intent that a generation became.
 func (p *play) refused(ctx context.Context, g *generation, r *agents.Rejection) error {
 	g.over = true
 	if r.Recovery == agents.Regenerate && !r.Code.Final() {
@@ -161,20 +161,20 @@ func (p *play) refused(ctx context.Context, g *generation, r *agents.Rejection) 
 	return g.live.End(ctx, string(r.Code))
 }
 
-// renew begins anew what was in vain, unless that has been often enough. Before, a
-// slow agent reads what there is.
+// renew begins the next attempt, unless regenerate of them were made. An agent with
+// reads_every first reads everything that has arrived.
 func (p *play) renew(ctx context.Context, g *generation) error {
 	if g.attempt > g.do.regenerate {
-		if err := p.say(&Event{What: GaveUp, Agent: g.who.registration.AgentID, ReqID: g.reqID}); err != nil {
+		if err := p.say(&Event{What: whatGaveUp, Agent: g.scripted.registration.AgentID, ReqID: g.reqID}); err != nil {
 			return err
 		}
 		return g.live.End(ctx, "gave_up")
 	}
 	p.at(p.now+g.do.again, func(ctx context.Context) error {
-		if err := p.readAll(ctx, g.who); err != nil {
+		if err := p.readAll(ctx, g.scripted); err != nil {
 			return err
 		}
-		return p.generate(ctx, g.who, g.do, g.reqID, g.attempt+1)
+		return p.generate(ctx, g.scripted, g.do, g.reqID, g.attempt+1)
 	})
 	return nil
 }

@@ -7,47 +7,47 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
 	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Failure is an expectation that is not fulfilled.
-type Failure struct {
+// UnmetExpectation is an expectation that was not met.
+type UnmetExpectation struct {
 	Line, Column int    // where it stands in the scenario, from 1
-	Pointer      string // likewise, as a JSON pointer
+	Pointer      string // the same place as a JSON pointer
 	Message      string
 }
 
-func (f Failure) String() string {
+func (f UnmetExpectation) String() string {
 	return fmt.Sprintf("%d:%d: not as expected: %s (%s)", f.Line, f.Column, f.Message, f.Pointer)
 }
 
-// judge keeps what has come of the expectations up to now.
+// judge counts, for each expectation, the events that match it.
 type judge struct {
 	list  []expectation
-	seen  []int    // what has matched each
-	wrong []string // why an expectation cannot be fulfilled any more
-	heard []string // the last of what was like it, for the message
+	seen  []int    // the matches of each
+	wrong []string // why an expectation cannot be met any more
+	heard []string // the last similar event, for the message
 }
 
 func newJudge(list []expectation) *judge {
 	return &judge{list, make([]int, len(list)), make([]string, len(list)), make([]string, len(list))}
 }
 
-// hear takes note of an event, and returns how often the event was looked
-// through.
+// hear counts an event, and returns how many expectations searched its delta.
 func (j *judge) hear(e *Event) (looked int) {
 	for i := range j.list {
 		x := &j.list[i]
 		switch x.subject {
 		case told, neverTold:
-			if e.What != Observed || e.Agent != x.agent {
+			if e.What != whatObserved || e.Agent != x.agent {
 				continue
 			}
 			looked++
 			j.tell(i, e)
 		case accepted, rejected:
-			if e.What != Asked || !x.about(e) {
+			if e.What != whatAsked || !x.about(e) {
 				continue
 			}
 			j.heard[i] = e.Who() + " " + e.String()
@@ -55,23 +55,23 @@ func (j *judge) hear(e *Event) (looked int) {
 				j.seen[i]++
 			}
 		case cancelled:
-			if e.What == Interrupted && x.about(e) {
+			if e.What == whatInterrupted && x.about(e) {
 				j.heard[i] = e.Who() + " " + e.String()
 				if x.fits(e) {
 					j.seen[i]++
 				}
 			}
 		case generations:
-			if e.What == Began && x.about(e) {
+			if e.What == whatBegan && x.about(e) {
 				j.seen[i]++
 			}
-		default: // the log, or the view, is asked about
+		default: // decided from the log or from a view
 		}
 	}
 	return looked
 }
 
-// about reports whether an expectation speaks of what an event does.
+// about reports whether an expectation is about the subject of an event.
 func (x *expectation) about(e *Event) bool {
 	return (x.agent == "" || x.agent == e.Agent) && (x.reqID == "" || x.reqID == e.ReqID) && (x.kind == "" || x.kind == e.Kind)
 }
@@ -80,8 +80,8 @@ func (x *expectation) fits(e *Event) bool {
 	return (x.code == "" || x.code == e.Code) && strings.HasPrefix(e.Reason, x.reason)
 }
 
-// tell takes note of what an agent was told. A text counts once for each time
-// that it is expected, and two in one observation are in no order.
+// tell searches an observation for the next expected text. A text counts once for
+// each time that it is expected; two texts in one observation have no order.
 func (j *judge) tell(i int, e *Event) {
 	x := &j.list[i]
 	if j.seen[i] == len(x.texts) {
@@ -99,8 +99,7 @@ func (j *judge) tell(i int, e *Event) {
 	}
 }
 
-// mentions reports whether a text stands in one of the strings of a value, or in
-// a name in it.
+// mentions reports whether a string or a member name in a value contains a text.
 func mentions(v signal.Value, text string) bool {
 	switch v.Kind() {
 	case signal.KindString:
@@ -123,8 +122,8 @@ func mentions(v signal.Value, text string) bool {
 	return false
 }
 
-// looks returns when somebody has to look first after an instant; false if
-// nobody has to.
+// looks returns the first instant after another at which a view has to be checked;
+// false if there is none.
 func (j *judge) looks(after time.Duration) (at time.Duration, ok bool) {
 	for i := range j.list {
 		if x := &j.list[i]; x.at > after && (!ok || x.at < at) {
@@ -134,35 +133,28 @@ func (j *judge) looks(after time.Duration) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// look asks what agents see at an instant; -1 is the end.
+// look checks the expectations about views at an instant; -1 is the end.
 func (j *judge) look(at time.Duration, view func(agent string) signal.Value) {
 	for i := range j.list {
 		x := &j.list[i]
 		if x.subject != sees && x.subject != seesNot || x.at != at {
 			continue
 		}
-		j.wrong[i] = "" // what was so a little earlier at this very time
+		j.wrong[i] = "" // an earlier check at this same instant no longer counts
 		v, ok := lookup(view(x.agent), x.path)
 		asSaid := ok && (x.equals == nil || sameValue(v, x.equals))
 		switch {
 		case x.subject == sees && !ok:
 			j.wrong[i] = fmt.Sprintf("%s sees nothing at %s", x.agent, x.pointer())
 		case x.subject == sees && !asSaid:
-			j.wrong[i] = fmt.Sprintf("%s sees %s at %s, not %s", x.agent, clip(v.String(), 100), x.pointer(), clip(x.equals.String(), 100))
+			j.wrong[i] = fmt.Sprintf("%s sees %s at %s, not %s", x.agent, wording.Clip(v.String(), 100), x.pointer(), wording.Clip(x.equals.String(), 100))
 		case x.subject == seesNot && asSaid:
-			j.wrong[i] = fmt.Sprintf("%s sees %s at %s", x.agent, clip(v.String(), 100), x.pointer())
+			j.wrong[i] = fmt.Sprintf("%s sees %s at %s", x.agent, wording.Clip(v.String(), 100), x.pointer())
 		}
 	}
 }
 
-func (x *expectation) pointer() string {
-	var b strings.Builder
-	for _, name := range x.path {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
-	}
-	return b.String()
-}
+func (x *expectation) pointer() string { return jsonpointer.Join(x.path) }
 
 // sameValue compares values as JSON does: 1 and 1.0 are the same.
 func sameValue(a, b signal.Value) bool { return bytes.Equal(a, b) || same(a.Any(), b.Any()) }
@@ -195,7 +187,7 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// effect takes note of an effect in the log.
+// effect counts an effect of the log.
 func (j *judge) effect(source, kind string) {
 	for i := range j.list {
 		x := &j.list[i]
@@ -205,9 +197,9 @@ func (j *judge) effect(source, kind string) {
 	}
 }
 
-// verdict returns what is not as expected.
-func (j *judge) verdict() []Failure {
-	var failures []Failure
+// verdict returns the expectations that were not met.
+func (j *judge) verdict() []UnmetExpectation {
+	var failures []UnmetExpectation
 	for i := range j.list {
 		x := &j.list[i]
 		message := j.wrong[i]
@@ -224,13 +216,13 @@ func (j *judge) verdict() []Failure {
 			message = x.counted(j.seen[i], j.heard[i])
 		}
 		if message != "" {
-			failures = append(failures, Failure{x.line, x.column, fmt.Sprintf("/expect/%d", i), message})
+			failures = append(failures, UnmetExpectation{x.line, x.column, fmt.Sprintf("/expect/%d", i), message})
 		}
 	}
 	return failures
 }
 
-// counted says what is wrong with how many there were.
+// counted describes a wrong number of matches.
 func (x *expectation) counted(n int, last string) string {
 	if x.count < 0 && n > 0 || x.count == n {
 		return ""

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ErrLimit is wrapped by what ends a play that does too much.
+// ErrLimit is wrapped by the error that ends a play at a bound.
 var ErrLimit = errors.New("simulate: the scenario does not come to an end")
 
-// LimitError says which bound a play has met, and when in it.
+// LimitError is the bound that a play met, and its session time.
 type LimitError struct {
 	Limit string // steps, effects, reactions, work
 	Most  int64
@@ -31,22 +31,22 @@ func (e *LimitError) Unwrap() error { return ErrLimit }
 
 // limits bound one play.
 type limits struct {
-	steps     int64 // things done: actions, ticks, observations read, moments gone to
+	steps     int64 // actions, ticks, observations read and instants reached
 	effects   int64
 	reactions int64
 }
 
-// The limits unless a scenario says otherwise, and the most that it may say.
+// The default limits, and the highest that a file may set.
 var (
 	defaultLimits = limits{steps: 50_000, effects: 10_000, reactions: 1_000}
 	mostLimits    = limits{steps: 1_000_000, effects: 100_000, reactions: 100_000}
 )
 
-// maxWork bounds what a play may look through, in bytes, as far as it is known:
-// each effect costs each agent the world, each observation the agent's view.
+// maxWork bounds the bytes that a play processes: each effect costs each agent the
+// size of the world, each observation the size of the agent's view.
 const maxWork = 4 << 30
 
-// meter counts what a play does.
+// meter counts the work of a play against its limits.
 type meter struct {
 	most limits
 	done limits
@@ -72,7 +72,7 @@ func count(done *int64, most int64, limit string, at time.Duration) error {
 	return nil
 }
 
-// spend counts bytes looked through, so many times.
+// spend adds bytes that are processed the given number of times.
 func (m *meter) spend(bytes, times int, at time.Duration) error {
 	if m.work += int64(bytes) * int64(times); m.work > maxWork {
 		return &LimitError{"work", maxWork, at}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/internal/simulate"
 )
 
-// scenario returns the text of a scenario of two who see each other.
+// scenario returns the text of a scenario of two agents that see each other.
 func scenario(members string) string {
 	return `{"sajou":"simulation","version":1,"name":"a",
 		"config":{"cooldowns":"off","quota_intents_per_minute":-1,"quota_tokens_per_minute":-1},
@@ -27,7 +28,7 @@ func echo(id, other, text string, after int) string {
 		 "do":{"submit":{"kind":"Speak","payload":{"text":%q}}}}]}`, id, other, after, text)
 }
 
-// What would go on for ever ends, with an error that says why.
+// A play that would never end ends with an error that names the limit.
 func TestLimits(t *testing.T) {
 	start := `"events":[{"at":0,"draft":{"kind":"Speak","source_id":"A","payload":{"text":"0"}}}]`
 	for _, c := range []struct{ name, text, limit string }{
@@ -39,7 +40,7 @@ func TestLimits(t *testing.T) {
 			echo("A", "B", "{{/visible_entities/B/last_message}}{{/visible_entities/B/last_message}}", 1) + `,` +
 			echo("B", "A", "{{/visible_entities/A/last_message}}{{/visible_entities/A/last_message}}", 1) + `]`), ""},
 		{"a day", scenario(start + `,"limits":{"reactions":5000},"agents":[` + echo("A", "B", "no", 80_000_000) + `,` + echo("B", "A", "yes", 80_000_000) + `]`), "milliseconds"},
-		{"generations that are always in vain", scenario(`"agents":[
+		{"generations that are always stale", scenario(`"agents":[
 			{"id":"A","policy":{"policy":"conversation","debounce_ms":0},"script":[{"at":0,"generate":{"words":"a b","interrupted":{"regenerate":1000}}}]},
 			{"id":"B","policy":{"policy":"conversation"},"script":[` + strings.TrimSuffix(strings.Repeat(`{"at":1,"submit":{"kind":"Speak","payload":{"text":"x"},"context_seq":1000000}},`, 300), ",") + `]}]`), ""},
 		{"ticks", `{"sajou":"simulation","version":1,"name":"a","config":{"authority":"sim"},"ticks":{"every":1},"until":86400000}`, "steps"},
@@ -77,12 +78,12 @@ func tooLarge(each int) string {
 // A world that is too large for as many as are in it is not even begun.
 func TestCrowded(t *testing.T) {
 	s, diagnostics := simulate.Parse("crowded", []byte(tooLarge(3000)))
-	if s != nil || len(diagnostics) != 1 || !strings.Contains(diagnostics.Error(), "use fewer of them") {
+	if s != nil || len(diagnostics) != 1 || !strings.Contains(diagnostics.String(), "use fewer of them") {
 		t.Errorf("%v", diagnostics)
 	}
 }
 
-// An end of the context, and an error of whoever listens, end a play.
+// The end of the context, and an error of the callback, end a play.
 func TestStopped(t *testing.T) {
 	s := parse(t, "example", string(simulate.Example()))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,15 +105,15 @@ func TestStopped(t *testing.T) {
 func TestRecordOther(t *testing.T) {
 	engine := open(t, "store", sajou.Config{FS: vfs.NewMem()})
 	first, _ := play(t, parse(t, "example", string(simulate.Example())))
-	if _, err := first.Record(t.Context(), engine.Log()); err != nil {
+	if _, err := first.Record(t.Context(), engine); err != nil {
 		t.Fatal(err)
 	}
 	second, _ := play(t, parse(t, "other", strings.Replace(string(simulate.Example()), "Wait,", "Stop,", 1)))
 	if second.Head == first.Head {
 		t.Fatal("two scenarios are one session")
 	}
-	if recorded, err := second.Record(t.Context(), engine.Log()); recorded || !errors.Is(err, simulate.ErrOther) {
-		t.Errorf("recorded: %t, %v, want %v", recorded, err, simulate.ErrOther)
+	if recorded, err := second.Record(t.Context(), engine); recorded || !errors.Is(err, simulate.ErrSessionDiffers) {
+		t.Errorf("recorded: %t, %v, want %v", recorded, err, simulate.ErrSessionDiffers)
 	}
 }
 
@@ -121,15 +122,16 @@ func TestRecordOther(t *testing.T) {
 func TestRecordedAnswers(t *testing.T) {
 	engine := open(t, "store", sajou.Config{FS: vfs.NewMem()})
 	take, _ := play(t, parse(t, "example", string(simulate.Example())))
-	if _, err := take.Record(t.Context(), engine.Log()); err != nil {
+	if _, err := take.Record(t.Context(), engine); err != nil {
 		t.Fatal(err)
 	}
 	ses, err := engine.Session(t.Context(), take.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o, err := ses.Agents().Submit(t.Context(), intent("A", "story"))
-	if err != nil || o.Status.String() != "duplicate" || o.GlobalSeq != 4 {
-		t.Errorf("%v, %v, want that effect 4 answered it", o, err)
+	if err != nil || o.Status.String() != "duplicate" || !o.OK() {
+		t.Errorf("%v, %v, want that it is answered", o, err)
+	}
+	if seq, ok, err := ses.Agents().GlobalSeq(t.Context(), "A", "story"); seq != 4 || !ok || err != nil {
+		t.Errorf("effect %d, %v, %v answered it, want 4", seq, ok, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/internal/simulate"
 )
@@ -17,9 +18,7 @@ import (
 func TestMistakes(t *testing.T) {
 	golden := filepath.Join("testdata", "mistakes.txtar")
 	archive, err := txtar.ParseFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := map[string]string{}
 	var out txtar.Archive
 	out.Comment = archive.Comment
@@ -29,16 +28,14 @@ func TestMistakes(t *testing.T) {
 			continue
 		}
 		s, diagnostics := simulate.Parse(file.Name, file.Data)
-		if s != nil || diagnostics.Err() == nil {
+		if s != nil || !diagnostics.Refused() {
 			t.Errorf("%s has no mistake", file.Name)
 		}
-		text := diagnostics.Error() + "\n"
+		text := diagnostics.String() + "\n"
 		out.Files = append(out.Files, file, txtar.File{Name: strings.TrimSuffix(file.Name, ".json") + ".said", Data: []byte(text)})
 	}
 	if *update {
-		if err := os.WriteFile(golden, txtar.Format(&out), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(golden, txtar.Format(&out), 0o644))
 		return
 	}
 	for _, file := range out.Files {

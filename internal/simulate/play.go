@@ -7,60 +7,57 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/flow"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Result is what came of a play.
-type Result struct {
-	At       time.Duration // where its time ended
-	Effects  int
-	Failures []Failure // expectations that are not fulfilled
-}
-
-// PlayIn plays the scenario in a session that has nothing in it and is of
-// [sajou.TimeManual]. It tells each event as it happens; an error of tell ends the
-// play. Errors: a [*LimitError], those of ctx and of the session.
-func (s *Scenario) PlayIn(ctx context.Context, ses *sajou.Session, tell func(*Event) error) (Result, error) {
+// playIn plays the simulation in an empty session of [session.TimeManual] and sets the
+// results of r. It calls tell for each event as it happens; an error of tell ends the
+// play. The other errors are a [*LimitError] and those of ctx and of the session.
+func (s *Simulation) playIn(ctx context.Context, ses *sajou.Session, tell func(*Event) error, r *Recording) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // generations that have no end
+	defer cancel() // ends the generations that are still running
 	p := &play{
 		s: s, ses: ses, world: ses.Agents(), tell: tell, judge: newJudge(s.expect), meter: meter{most: s.limits},
 		done: map[*action]int{}, looked: -1, size: len(s.world), tickAt: s.ticks.first,
 	}
 	if err := p.begin(ctx); err != nil {
-		return Result{}, err
+		return err
 	}
 	if err := p.run(ctx); err != nil {
-		return Result{}, err
+		return err
 	}
-	return p.end(ctx)
+	return p.end(ctx, r)
 }
 
 // play is one play under way.
 type play struct {
-	s     *Scenario
+	s     *Simulation
 	ses   *sajou.Session
-	world *sajou.Agents
+	world *agentslive.Agents
 	tell  func(*Event) error
 	judge *judge
 	meter meter
 
 	now     time.Duration
-	looked  time.Duration                             // up to there expectations have been looked at
-	agenda  agents.Queue[func(context.Context) error] // what is to be done, at its time
-	done    map[*action]int                           // how often
-	doings  uint64                                    // things that may have changed the world
-	size    int                                       // of the world, about, in bytes
-	puppets []*puppet                                 // in the order of the file
-	waiting []*asked                                  // what has no outcome yet
+	looked  time.Duration                           // expectations up to here have been checked
+	agenda  flow.Queue[func(context.Context) error] // actions by the time at which they are due
+	done    map[*action]int                         // how often each was performed
+	doings  uint64                                  // counts what may have changed the world
+	size    int                                     // of the world, roughly, in bytes
+	cast    []*scriptedAgent                        // in the order of the file
+	waiting []*pending                              // submissions without an outcome
 	running []*generation
 
 	tickAt time.Duration
 	frame  uint64
 }
 
-// begin puts everything on the agenda. Of what happens at one time agents join
-// first, then come the events, and then the scripts, each in the order of the file.
+// begin puts everything on the agenda. At the same time agents join first, then the
+// events happen, and then the scripts run, each in the order of the file.
 func (p *play) begin(ctx context.Context) error {
 	if p.s.config != nil {
 		if err := p.world.Configure(ctx, p.s.config); err != nil {
@@ -73,17 +70,17 @@ func (p *play) begin(ctx context.Context) error {
 		}
 	}
 	for i := range p.s.agents {
-		who := newPuppet(&p.s.agents[i])
-		p.puppets = append(p.puppets, who)
-		p.at(who.joins, func(ctx context.Context) error { return p.join(ctx, who) })
+		scripted := newScriptedAgent(&p.s.agents[i])
+		p.cast = append(p.cast, scripted)
+		p.at(scripted.joins, func(ctx context.Context) error { return p.join(ctx, scripted) })
 	}
 	for i := range p.s.events {
 		e := &p.s.events[i]
 		p.at(e.at, func(ctx context.Context) error { return p.happen(ctx, e) })
 	}
-	for _, who := range p.puppets {
-		for i := range who.script {
-			p.at(who.script[i].at, func(ctx context.Context) error { return p.act(ctx, who, &who.script[i].do) })
+	for _, scripted := range p.cast {
+		for i := range scripted.script {
+			p.at(scripted.script[i].at, func(ctx context.Context) error { return p.act(ctx, scripted, &scripted.script[i].do) })
 		}
 	}
 	return nil
@@ -91,7 +88,7 @@ func (p *play) begin(ctx context.Context) error {
 
 func (p *play) at(at time.Duration, do func(context.Context) error) { p.agenda.Put(at, do) }
 
-// run goes from one thing that is due to the next.
+// run advances from one due instant to the next.
 func (p *play) run(ctx context.Context) error {
 	for {
 		at, ok := p.next()
@@ -112,7 +109,7 @@ func (p *play) run(ctx context.Context) error {
 	}
 }
 
-// next returns when something is due next.
+// next returns the next instant at which something is due.
 func (p *play) next() (at time.Duration, ok bool) {
 	sooner := func(t time.Duration, due bool) {
 		if t = max(t, p.now); due && (!ok || t < at) {
@@ -123,15 +120,15 @@ func (p *play) next() (at time.Duration, ok bool) {
 	sooner(p.world.Next())
 	sooner(p.judge.looks(p.looked))
 	sooner(p.tickAt, p.ticks())
-	for _, who := range p.puppets {
-		sooner(who.reads(p.now, p.doings))
+	for _, scripted := range p.cast {
+		sooner(scripted.reads(p.now, p.doings))
 	}
 	return at, ok
 }
 
 func (p *play) ticks() bool { return p.s.ticks.every > 0 && p.tickAt <= p.s.until }
 
-// reach lets time pass up to an instant.
+// reach advances session time to an instant.
 func (p *play) reach(ctx context.Context, at time.Duration) error {
 	if err := p.meter.step(p.now); err != nil {
 		return err
@@ -143,7 +140,8 @@ func (p *play) reach(ctx context.Context, at time.Duration) error {
 	return p.settle(ctx)
 }
 
-// instant does what is due now. A tick comes after all that is asked at its time.
+// instant performs everything that is due now. A tick comes after all submissions of
+// its time.
 func (p *play) instant(ctx context.Context) error {
 	for {
 		do, ok := p.agenda.Get(p.now)
@@ -167,8 +165,8 @@ func (p *play) instant(ctx context.Context) error {
 	}
 }
 
-// settle tells what has come of what was done: outcomes, what agents are told,
-// and which generations are in vain by that.
+// settle reports the consequences of an action: outcomes first, then observations,
+// then the generations that these made stale.
 func (p *play) settle(ctx context.Context) error {
 	if err := p.world.Settle(ctx); err != nil {
 		return err
@@ -176,8 +174,8 @@ func (p *play) settle(ctx context.Context) error {
 	if err := p.outcomes(ctx); err != nil {
 		return err
 	}
-	for _, who := range p.puppets {
-		if err := p.observe(ctx, who); err != nil {
+	for _, scripted := range p.cast {
+		if err := p.observe(ctx, scripted); err != nil {
 			return err
 		}
 	}
@@ -186,17 +184,17 @@ func (p *play) settle(ctx context.Context) error {
 
 func (p *play) tick(ctx context.Context) error {
 	p.frame++
-	n, err := p.world.Tick(ctx, sajou.Tick{
-		SimTime: agents.Seconds(p.now), DeltaTime: agents.Seconds(p.s.ticks.every), FrameNumber: p.frame, SourceID: p.s.ticks.source,
+	n, err := p.world.Tick(ctx, agentslive.Tick{
+		SimTime: world.Seconds(p.now), DeltaTime: world.Seconds(p.s.ticks.every), FrameNumber: p.frame, SourceID: p.s.ticks.source,
 	})
 	p.tickAt += p.s.ticks.every
 	if err != nil || n == 0 {
 		return err
 	}
-	return p.say(&Event{What: Ticked, Of: n, Frame: p.frame})
+	return p.say(&Event{What: whatTicked, Of: n, Frame: p.frame})
 }
 
-// say tells an event.
+// say reports an event.
 func (p *play) say(e *Event) error {
 	e.At = p.now
 	if looked := p.judge.hear(e); looked > 0 {
@@ -211,40 +209,40 @@ func (p *play) say(e *Event) error {
 	return p.tell(e)
 }
 
-// view returns what an agent has been shown, as far as it has read it.
+// view returns the view of an agent as of its last observation.
 func (p *play) view(id string) signal.Value {
-	for _, who := range p.puppets {
-		if who.registration.AgentID == id {
-			return who.view
+	for _, scripted := range p.cast {
+		if scripted.registration.AgentID == id {
+			return scripted.view
 		}
 	}
 	return nil
 }
 
-// end lets the rest of the time pass and looks what has come of it all.
-func (p *play) end(ctx context.Context) (Result, error) {
+// end advances to the end of the simulation and checks the expectations.
+func (p *play) end(ctx context.Context, r *Recording) error {
 	if p.s.bounded && p.s.until > p.now {
 		if err := p.reach(ctx, p.s.until); err != nil {
-			return Result{}, err
+			return err
 		}
 	}
 	if err := p.withdraw(ctx); err != nil {
-		return Result{}, err
+		return err
 	}
-	for _, who := range p.puppets {
-		if who.hand != nil {
-			who.hand.Close()
+	for _, scripted := range p.cast {
+		if scripted.hand != nil {
+			scripted.hand.Close()
 		}
 	}
-	r := Result{At: p.now}
+	r.At = p.now
 	for e, err := range p.ses.Entries(ctx, 1) {
 		if err != nil {
-			return Result{}, err
+			return err
 		}
-		if record, err := sajou.WorldRecordOf(&e); err == nil && record.Word == agents.WordEffect {
-			effect, err := agents.ParseEffect(record.Value)
+		if record, err := session.WorldRecordOf(&e); err == nil && record.Word == agents.WordEffect {
+			effect, err := world.ParseEffect(record.Value)
 			if err != nil {
-				return Result{}, fmt.Errorf("entry %d: %w", e.Seq, err)
+				return fmt.Errorf("entry %d: %w", e.Seq, err)
 			}
 			p.judge.effect(effect.SourceID, effect.Kind)
 			r.Effects++
@@ -252,5 +250,5 @@ func (p *play) end(ctx context.Context) (Result, error) {
 	}
 	p.judge.look(-1, p.view)
 	r.Failures = p.judge.verdict()
-	return r, nil
+	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/internal/simulate"
 )
@@ -18,7 +20,7 @@ func intent(agent, reqID string) agents.Intent {
 	return agents.Intent{AgentID: agent, ReqID: reqID, Kind: agents.KindCustom, Unprioritized: true}
 }
 
-// genScenario draws a scenario of a few agents who talk, generate, react and
+// genScenario draws a scenario of a few agents that talk, generate, react and
 // move about.
 func genScenario(t *rapid.T) string {
 	ids := []string{"A", "B", "C"}
@@ -107,9 +109,7 @@ func TestAnyTwice(t *testing.T) {
 				rt.Fatalf("%v\n%s\n%s", err, text, accounts[i].String())
 			}
 			heads[i] = take.Head.String()
-			if err := take.Close(); err != nil {
-				rt.Fatal(err)
-			}
+			require.NoError(rt, take.Close())
 		}
 		if heads[0] != heads[1] || accounts[0].String() != accounts[1].String() {
 			rt.Fatalf("%s and %s:\n%s\n%s\n%s", heads[0], heads[1], text, accounts[0].String(), accounts[1].String())
@@ -117,7 +117,7 @@ func TestAnyTwice(t *testing.T) {
 	})
 }
 
-// No text harms the parser, and what it accepts can be played.
+// No text makes the parser panic, and an accepted scenario can be played.
 func FuzzParse(f *testing.F) {
 	for _, text := range examples(f) {
 		f.Add([]byte(text))

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/internal/simulate"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -16,17 +18,11 @@ import (
 func engine(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(simulate.Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("simulation.schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("simulation.schema.json", doc))
 	s, err := c.Compile("simulation.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -130,7 +126,7 @@ func TestSchemaTable(t *testing.T) {
 	}
 }
 
-// What is suggested is known to the engine.
+// The engine accepts every suggested name.
 func TestNamesAreKnown(t *testing.T) {
 	for _, code := range simulate.Codes() {
 		if _, ok := agents.Code(code).Failure(); !ok {
@@ -138,7 +134,7 @@ func TestNamesAreKnown(t *testing.T) {
 		}
 	}
 	for _, name := range simulate.PolicyNames() {
-		_, err := agents.CompileLens(value(t, `{"policy":"`+name+`"}`), nil)
+		_, err := view.CompilePolicy(value(t, `{"policy":"`+name+`"}`), nil)
 		if err != nil && strings.Contains(err.Error(), "unknown policy") {
 			t.Error(err)
 		}
@@ -154,8 +150,6 @@ func TestNamesAreKnown(t *testing.T) {
 func value(t *testing.T, text string) signal.Value {
 	t.Helper()
 	v, err := signal.ParseValue([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }

@@ -1,32 +1,43 @@
-// Package wording has the words that readers of authored files share.
+// Package wording shortens and quotes text for messages.
 package wording
 
 import (
 	"strconv"
-	"strings"
-
-	"github.com/sajou-dev/sajou-go/signal"
+	"unicode/utf8"
 )
 
-// Quoted shortens what was written for a message.
-func Quoted(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+// Truncate returns s if it has at most so many bytes. Of a longer text it
+// returns the longest prefix within the bound that is valid UTF-8.
+//
+// Several texts in log entries are cut by it, so its result is part of their
+// format.
+func Truncate(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return strconv.Quote(s)
+	s = s[:max(most, 0)]
+	if utf8.ValidString(s) {
+		return s
+	}
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			return s[:i]
+		}
+		i += size
+	}
+	return s
 }
 
-// Article names a kind of value with its article.
-func Article(k signal.ValueKind) string {
-	switch k {
-	case signal.KindNull:
-		return "null"
-	case signal.KindAbsent:
-		return "nothing"
-	case signal.KindInt, signal.KindUint, signal.KindArray, signal.KindObject:
-		return "an " + k.String()
-	default:
-		return "a " + k.String()
+// Clip is Truncate with an ellipsis after a text that was cut. The ellipsis is
+// not counted.
+func Clip(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
+	return Truncate(s, most) + "…"
 }
+
+// Quoted returns a text from an authored file as a message quotes it: clipped to
+// 60 bytes and in quotation marks.
+func Quoted(s string) string { return strconv.Quote(Clip(s, 60)) }

@@ -1,12 +1,12 @@
-// Package yaml reads YAML as the JSON that it stands for, and remembers where
-// in the YAML each part of that JSON was written. Whoever reads JSON can so read
-// YAML as well, and say of its line and column what is wrong.
+// Package yaml converts YAML to JSON and records the position in the YAML of each part
+// of that JSON. A reader of JSON can thus read YAML too, and report errors with their
+// line and column in the YAML.
 //
-// It reads what JSON can say: objects whose names are texts, arrays, texts,
-// numbers as JSON writes them, true, false and null. A date is a text. Anchors
-// and aliases are written out, up to a bound. What is left is refused: several
-// documents, merge keys, tags, names that are no texts, and numbers that JSON
-// writes in another way, which may as well be meant as texts.
+// It accepts the values that JSON has: objects whose names are strings, arrays,
+// strings, numbers in JSON's notation, true, false and null. A date is a string.
+// Anchors and aliases are expanded, up to a bound. Everything else is refused: several
+// documents, merge keys, tags, names that are not strings, and numbers in other
+// notations, which may be meant as strings.
 package yaml
 
 import (
@@ -28,11 +28,11 @@ import (
 const (
 	// maxText bounds a YAML text, in bytes.
 	maxText = 1 << 20
-	// maxJSON bounds what comes of it, since aliases may say a thing often.
+	// maxJSON bounds the resulting JSON, because aliases may repeat a value often.
 	maxJSON = 4 << 20
 )
 
-// SyntaxError says why a text is not read, and where that is.
+// SyntaxError describes why a text is refused, with the position.
 type SyntaxError struct {
 	Line   int // from 1
 	Column int // in bytes, from 1
@@ -44,19 +44,19 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("yaml: %d:%d: %s", e.Line, e.Column, e.Reason)
 }
 
-// Text is a YAML text that was read.
+// Text is a parsed YAML text.
 type Text struct {
-	// JSON is what it stands for, in one line.
+	// JSON is the equivalent JSON, in one line.
 	JSON []byte
 
 	places []place // in the order of their offsets
 }
 
-// place says where a name or a value of the JSON stands in the YAML.
+// place maps the offset of a name or value in the JSON to its position in the YAML.
 type place struct{ offset, line, column int }
 
-// Place returns where in the YAML stands what is at an offset of the JSON, or
-// what begins next before it.
+// Place returns the position in the YAML of the name or value at an offset of the JSON,
+// or of the last one that begins before it.
 func (t *Text) Place(offset int) (line, column int) {
 	i, exact := slices.BinarySearchFunc(t.places, offset, func(p place, offset int) int { return p.offset - offset })
 	if !exact {
@@ -68,15 +68,15 @@ func (t *Text) Place(offset int) (line, column int) {
 	return t.places[i].line, t.places[i].column
 }
 
-// Read reads a text of one document. The error is a [*SyntaxError].
+// Read parses a text with one document. The error is a [*SyntaxError].
 func Read(text []byte) (*Text, error) {
 	if len(text) > maxText {
-		return nil, &SyntaxError{1, 1, fmt.Sprintf("a text of more than %d MiB", maxText>>20)}
+		return nil, &SyntaxError{1, 1, fmt.Sprintf("the text exceeds %d MiB", maxText>>20)}
 	}
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
 		if r == utf8.RuneError && size == 1 {
-			return nil, &SyntaxError{1 + strings.Count(string(text[:i]), "\n"), i - strings.LastIndex(string(text[:i]), "\n"), "text that is not UTF-8"}
+			return nil, &SyntaxError{1 + strings.Count(string(text[:i]), "\n"), i - strings.LastIndex(string(text[:i]), "\n"), "the text is not valid UTF-8"}
 		}
 		i += size
 	}
@@ -88,14 +88,14 @@ func Read(text []byte) (*Text, error) {
 		err = loader.Load(&root)
 	}
 	if errors.Is(err, io.EOF) || err == nil && (root.Kind != yaml.DocumentNode || len(root.Content) != 1) {
-		return nil, &SyntaxError{1, 1, "there is nothing in it"}
+		return nil, &SyntaxError{1, 1, "the text is empty"}
 	}
 	if err != nil {
 		return nil, w.refusal(err)
 	}
 	var more yaml.Node
 	if err := loader.Load(&more); err == nil {
-		return nil, w.refuse(&more, "a second document: only one is read")
+		return nil, w.refuse(&more, "a second document begins here; write one document")
 	} else if !errors.Is(err, io.EOF) {
 		return nil, w.refusal(err)
 	}
@@ -114,7 +114,7 @@ type writer struct {
 	inside []*yaml.Node // anchors that are being written out
 }
 
-// refusal makes one of the library's errors ours.
+// refusal converts an error of the library to a [*SyntaxError].
 func (w *writer) refusal(err error) error {
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
 		line, column := w.place(e.Mark.Line, e.Mark.Column)
@@ -127,13 +127,13 @@ func (w *writer) refusal(err error) error {
 	return &SyntaxError{1, 1, err.Error()}
 }
 
-// stride is how many code points lie between the marks of a [ruler].
+// stride is the number of code points between the marks of a [ruler].
 const stride = 64
 
-// ruler finds bytes by code points: it has the offset of every stride-th.
+// ruler maps code points to byte offsets: it has the offset of every stride-th one.
 type ruler []int
 
-// place makes bytes of a column that the library counts in code points.
+// place converts a column that the library counts in code points to bytes.
 func (w *writer) place(line, column int) (int, int) {
 	line = min(max(line, 1), len(w.lines))
 	text := w.lines[line-1]
@@ -165,20 +165,20 @@ func (w *writer) refuse(n *yaml.Node, format string, args ...any) error {
 	return &SyntaxError{line, column, fmt.Sprintf(format, args...)}
 }
 
-// note remembers where what is written next was read.
+// note records the position of n as that of the next name or value written.
 func (w *writer) note(n *yaml.Node) {
 	line, column := w.place(n.Line, n.Column)
 	w.places = append(w.places, place{len(w.json), line, column})
 }
 
-// value writes a node. It recurses once for each nesting, which is bounded.
+// value writes a node. It recurses once for each level of nesting, which is bounded.
 func (w *writer) value(n *yaml.Node, depth int) error {
 	if len(w.json) > maxJSON {
-		return w.refuse(n, "written out, the aliases come to more than %d MiB", maxJSON>>20)
+		return w.refuse(n, "the expanded aliases exceed %d MiB", maxJSON>>20)
 	}
 	if n.Kind == yaml.AliasNode {
 		if n.Alias == nil || slices.Contains(w.inside, n.Alias) {
-			return w.refuse(n, "the alias %s stands for something around it", n.Value)
+			return w.refuse(n, "the alias %s refers to a value that contains it", n.Value)
 		}
 		w.inside = append(w.inside, n.Alias)
 		err := w.value(n.Alias, depth)
@@ -186,7 +186,7 @@ func (w *writer) value(n *yaml.Node, depth int) error {
 		return err
 	}
 	if depth > signal.MaxDepth {
-		return w.refuse(n, "nesting beyond %d", signal.MaxDepth)
+		return w.refuse(n, "the nesting exceeds %d levels", signal.MaxDepth)
 	}
 	if n.Anchor != "" && !slices.Contains(w.inside, n) {
 		w.inside = append(w.inside, n)
@@ -198,7 +198,7 @@ func (w *writer) value(n *yaml.Node, depth int) error {
 		return w.object(n, depth)
 	case yaml.SequenceNode:
 		if tag := n.ShortTag(); tag != "!!seq" {
-			return w.refuse(n, "the tag %s means nothing here", tag)
+			return w.refuse(n, "the tag %s is not supported; remove it", tag)
 		}
 		w.json = append(w.json, '[')
 		for i, e := range n.Content {
@@ -218,18 +218,18 @@ func (w *writer) value(n *yaml.Node, depth int) error {
 
 func (w *writer) object(n *yaml.Node, depth int) error {
 	if tag := n.ShortTag(); tag != "!!map" {
-		return w.refuse(n, "the tag %s means nothing here", tag)
+		return w.refuse(n, "the tag %s is not supported; remove it", tag)
 	}
 	w.json = append(w.json, '{')
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
 		switch {
 		case name.Kind != yaml.ScalarNode:
-			return w.refuse(name, "a name must be a text")
+			return w.refuse(name, "a name must be a string")
 		case name.ShortTag() == "!!merge":
-			return w.refuse(name, "merge keys are not read: write the members down")
+			return w.refuse(name, "merge keys are not supported; write the members out")
 		case name.ShortTag() != "!!str":
-			return w.refuse(name, "a name must be a text: write %q in quotes", name.Value)
+			return w.refuse(name, "a name must be a string; write %q in quotes", name.Value)
 		}
 		if i > 0 {
 			w.json = append(w.json, ',')
@@ -258,22 +258,22 @@ func (w *writer) scalar(n *yaml.Node) error {
 		}
 		w.json = append(w.json, word...)
 	case "!!int", "!!float":
-		// What is no JSON number is not guessed at: 010 is eight to some.
+		// Other notations are ambiguous: some readers take 010 for eight.
 		if !json.Valid([]byte(n.Value)) {
-			return w.refuse(n, "%s is not how JSON writes a number; if it is a text, write it in quotes", n.Value)
+			return w.refuse(n, "%s is not a JSON number; if it is a string, write it in quotes", n.Value)
 		}
 		w.json = append(w.json, n.Value...)
 	case "!!str", "!!timestamp":
 		return w.text(n)
 	default:
-		return w.refuse(n, "the tag %s means nothing here", tag)
+		return w.refuse(n, "the tag %s is not supported; remove it", tag)
 	}
 	return nil
 }
 
 func (w *writer) text(n *yaml.Node) error {
 	if !utf8.ValidString(n.Value) {
-		return w.refuse(n, "text that is not UTF-8")
+		return w.refuse(n, "the text is not valid UTF-8")
 	}
 	text, err := json.Marshal(n.Value)
 	if err != nil {

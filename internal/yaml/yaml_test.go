@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/internal/yaml"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// What is written as YAML is read as the JSON that one would expect.
+// TestRead shows the JSON of YAML texts.
 func TestRead(t *testing.T) {
 	for _, tc := range []struct{ yaml, json string }{
 		{"a: 1\nb: [true, no, ~, 2.5, 'x']\n", `{"a":1,"b":[true,"no",null,2.5,"x"]}`},
@@ -28,22 +30,22 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What JSON cannot say is refused, with its place.
+// Read refuses values that JSON cannot represent, and reports their position.
 func TestReadRefuses(t *testing.T) {
 	for _, tc := range []struct{ yaml, want string }{
-		{"", "1:1: there is nothing in it"},
+		{"", "1:1: the text is empty"},
 		{"a: 1\n---\nb: 2\n", "2:1: a second document"},
 		{"a:\n  <<: {x: 1}\n", "2:3: merge keys"},
-		{"a: 010\n", "1:4: 010 is not how JSON writes a number"},
+		{"a: 010\n", "1:4: 010 is not a JSON number"},
 		{"ä: 0x10\n", "1:5: 0x10 is not"},
 		{"a: .inf\n", "1:4: .inf is not"},
 		{"a: !!binary aGk=\n", "1:4: the tag !!binary"},
 		{"a: !mine x\n", "1:4: the tag !mine"},
-		{"1: x\n", `1:1: a name must be a text: write "1" in quotes`},
-		{"[a]: x\n", "1:1: a name must be a text"},
+		{"1: x\n", `1:1: a name must be a string; write "1" in quotes`},
+		{"[a]: x\n", "1:1: a name must be a string"},
 		{"a: &a [*a]\n", "1:8: "},
 		{"a: [1\nb: 2\n", "2:"},
-		{"a: \"x\xff\"\n", "1:6: text that is not UTF-8"},
+		{"a: \"x\xff\"\n", "1:6: the text is not valid UTF-8"},
 	} {
 		_, err := yaml.Read([]byte(tc.yaml))
 		e, ok := errors.AsType[*yaml.SyntaxError](err)
@@ -53,7 +55,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A few lines that say a thing a billion times are refused, and soon.
+// Read refuses a few lines that expand to a billion values, and does so quickly.
 func TestReadBounds(t *testing.T) {
 	var bomb strings.Builder
 	bomb.WriteString("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n")
@@ -71,13 +73,11 @@ func TestReadBounds(t *testing.T) {
 	}
 }
 
-// Each name and value is found where it was written.
+// Place finds each name and value at its position in the YAML.
 func TestPlace(t *testing.T) {
 	const text = "id: x\nbeats:\n  - id: ä\n    größe: 1\n  - {id: b}\n"
 	read, err := yaml.Read([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for part, want := range map[string][2]int{
 		`{"id":"x"`: {1, 1}, `"x"`: {1, 5}, `"beats"`: {2, 1}, `[`: {3, 3}, `"größe"`: {4, 5}, `1}`: {4, 14}, `"b"`: {5, 10}, `ä`: {3, 9},
 	} {
@@ -88,7 +88,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text makes trouble; what is read is one line of JSON.
+// FuzzRead checks that no text causes a panic and that an accepted one gives one line
+// of JSON.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{"a: 1\n", "- *x\n", "a: &a [*a]\n", "? [a]\n: b", "{a: [b, c]}", "%YAML 1.1\n---\n", "\"\\ud800\"", "#\n-\n-\n0", "a: |+2\n  x\n"} {
 		f.Add([]byte(s))

@@ -12,15 +12,15 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// Closed is what a [projection.State] may be besides, when the members that its
-// view can ever have are known before the first entry is read. An expression
-// that asks for another one is refused when it is compiled.
+// Closed is an optional interface of a [projection.State] whose view can only have
+// members that are known before the first entry is read. Compiling an expression that
+// uses another member fails.
 type Closed interface {
 	// Vocabulary returns their names.
 	Vocabulary() []string
 }
 
-// closedMembers returns the vocabularies of the projections that have one.
+// closedMembers returns the vocabularies of the projections whose states are [Closed].
 func closedMembers(set projection.Set) map[string][]string {
 	closed := map[string][]string{}
 	for _, p := range set {
@@ -36,7 +36,7 @@ func foreign(expr string, checked *cel.Ast, words *vocabulary) error {
 	root := checked.NativeRep()
 	var first *ExpressionError
 	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		of, name, at := asked(e)
+		of, name, at := memberAccess(e)
 		if of == nil || of.Kind() != ast.SelectKind || !root.GetType(of.AsSelect().Operand().ID()).IsExactType(stateType) {
 			return
 		}
@@ -65,10 +65,9 @@ func foreign(expr string, checked *cel.Ast, words *vocabulary) error {
 	return first
 }
 
-// asked returns what an expression takes a member of, how that is called, and
-// the id of the expression that stands where the name does. Of is nil where a
-// name is not written down.
-func asked(e ast.Expr) (of ast.Expr, name string, at int64) {
+// memberAccess returns the operand of a member access, the name of the member, and the id of
+// the expression at the place of the name. of is nil if the name is not a literal.
+func memberAccess(e ast.Expr) (of ast.Expr, name string, at int64) {
 	switch e.Kind() {
 	case ast.SelectKind:
 		return e.AsSelect().Operand(), e.AsSelect().FieldName(), e.ID()

@@ -8,19 +8,20 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
-// ExpressionError says what is wrong with an expression, and where. It wraps
+// ExpressionError describes a mistake in an expression, with its place. It wraps
 // [ErrExpression].
 type ExpressionError struct {
 	Expr   string
 	Line   int    // from 1
 	Column int    // from 1, in characters
-	Reason string // what is wrong there, and what could be meant
+	Reason string // the mistake, and a suggestion
 }
 
 func (e *ExpressionError) Error() string {
@@ -46,25 +47,7 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 		short.Reason = fmt.Sprintf("it is longer than %d characters", MaxExpression)
 		return nil, short
 	}
-	base, err := cel.NewEnv(cel.OptionalTypes())
-	if err != nil {
-		return nil, bad("%v", err)
-	}
-	words := newVocabulary(base.CELTypeProvider(), set)
-	env, err := base.Extend(
-		cel.CustomTypeProvider(words),
-		cel.CustomTypeAdapter(adapter{}),
-		cel.Variable("seq", cel.IntType),
-		cel.Variable("at", cel.DoubleType),
-		cel.Variable("entry", entryType),
-		cel.Variable("state", stateType),
-		cel.Variable("prev", stateType),
-		cel.CrossTypeNumericComparisons(true),
-		cel.ParserRecursionLimit(maxNesting),
-		cel.ParserExpressionSizeLimit(MaxExpression),
-		cel.RegexProgramSizeLimit(maxRegexp),
-		cel.ASTValidators(cel.ValidateRegexLiterals(), cel.ValidateComprehensionNestingLimit(4)),
-	)
+	env, words, err := environment(set)
 	if err != nil {
 		return nil, bad("%v", err)
 	}
@@ -79,27 +62,73 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 	if err := foreign(expr, checked, words); err != nil {
 		return nil, err
 	}
+	root := checked.NativeRep()
+	if err := badPattern(expr, root); err != nil {
+		return nil, err
+	}
 	if out := checked.OutputType(); predicate && !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, bad("it is a %s, but a condition must be true or false", typeWord(out))
 	}
-	root := checked.NativeRep()
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
-	bounded := isBounded(root)
-	if !bounded {
-		options = append(options, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery))
-	}
-	program, err := env.Program(checked, options...)
-	if err != nil {
+	x := &Expression{source: expr, machine: &machine{}}
+	x.needsState, x.needsPrev = uses(root, "state"), uses(root, "prev")
+	x.machine.vars.prepare(&x.machine.meter, set)
+	slots := 0
+	if x.program, slots, err = plan(env, root, words, x.machine.vars.state.names); err != nil {
 		return nil, bad("%v", err)
 	}
-	x := &Expression{source: expr, program: program, bounded: bounded}
-	x.needsState, x.needsPrev = uses(root, "state"), uses(root, "prev")
-	x.vars.prepare(set)
+	x.machine.slots = make([]ref.Val, slots)
 	return x, nil
 }
 
-// uses reports whether a variable is read anywhere. A loop's variable of the
-// same name counts too, which costs time and nothing else.
+// environment returns the names and types of expressions over a set.
+func environment(set projection.Set) (*cel.Env, *vocabulary, error) {
+	base, err := cel.NewEnv(cel.OptionalTypes())
+	if err != nil {
+		return nil, nil, err
+	}
+	words := newVocabulary(base.CELTypeProvider(), set)
+	env, err := base.Extend(
+		cel.CustomTypeProvider(words),
+		cel.Variable("seq", cel.IntType),
+		cel.Variable("at", cel.DoubleType),
+		cel.Variable("entry", entryType),
+		cel.Variable("state", stateType),
+		cel.Variable("prev", stateType),
+		cel.CrossTypeNumericComparisons(true),
+		cel.ParserRecursionLimit(maxNesting),
+		cel.ParserExpressionSizeLimit(MaxExpression),
+		cel.ASTValidators(cel.ValidateComprehensionNestingLimit(4)),
+	)
+	return env, words, err
+}
+
+// badPattern finds an invalid literal pattern. A computed pattern is checked when it
+// is evaluated.
+func badPattern(expr string, root *ast.AST) error {
+	var first error
+	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if first != nil || e.Kind() != ast.CallKind || e.AsCall().FunctionName() != overloads.Matches {
+			return
+		}
+		args := e.AsCall().Args()
+		if len(args) == 0 || args[len(args)-1].Kind() != ast.LiteralKind {
+			return
+		}
+		arg := args[len(args)-1]
+		text, ok := arg.AsLiteral().(types.String)
+		if !ok {
+			return
+		}
+		if _, err := compilePattern(string(text)); err != nil {
+			at := root.SourceInfo().GetStartLocation(arg.ID())
+			first = &ExpressionError{Expr: expr, Line: max(1, at.Line()), Column: at.Column() + 1, Reason: err.Error()}
+		}
+	}))
+	return first
+}
+
+// uses reports whether the expression reads a variable. A loop variable of the same
+// name counts too, which only costs time.
 func uses(root *ast.AST, name string) bool {
 	found := false
 	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -108,33 +137,7 @@ func uses(root *ast.AST, name string) bool {
 	return found
 }
 
-// isBounded reports whether each node of an expression is evaluated once at
-// most and makes nothing that is larger than what it reads. Then the size of
-// expression and values is all that its cost depends on, and counting it while
-// it runs, which takes longer than a simple expression does, tells nothing.
-func isBounded(root *ast.AST) bool {
-	bounded := true
-	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		switch e.Kind() {
-		case ast.ComprehensionKind:
-			bounded = false
-		case ast.CallKind:
-			if e.AsCall().FunctionName() != operators.Add {
-				return
-			}
-			for _, id := range root.GetOverloadIDs(e.ID()) {
-				switch id {
-				case overloads.AddString, overloads.AddBytes, overloads.AddList:
-					bounded = false
-				}
-			}
-		default:
-		}
-	}))
-	return bounded
-}
-
-// firstIssue makes an error of the first of the issues in the text, with a hint.
+// firstIssue returns the first of the issues, in text order, as an error with a hint.
 func firstIssue(expr string, issues *cel.Issues, parsed *cel.Ast, words *vocabulary) error {
 	errs := issues.Errors()
 	slices.SortStableFunc(errs, func(a, b *cel.Error) int {
@@ -169,13 +172,10 @@ func firstIssue(expr string, issues *cel.Issues, parsed *cel.Ast, words *vocabul
 			out.Reason += "; write the integer as a double, 250.0 for 250"
 		}
 	}
-	if out.Reason == "invalid matches argument" {
-		out.Reason = "this is not a pattern that RE2 can run"
-	}
 	return out
 }
 
-// quoted returns what stands in quotes after a prefix.
+// quoted returns the quoted text after a prefix.
 func quoted(message, prefix string) (string, bool) {
 	rest, ok := strings.CutPrefix(message, prefix+"'")
 	if !ok {

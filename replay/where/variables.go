@@ -5,7 +5,6 @@ import (
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/interpreter"
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -13,15 +12,18 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// variables is the activation of an [Expression]: it gives what is asked for
-// and makes nothing before. It is used again for every evaluation.
+// variables are the variables of an [Expression]. They compute a value when it is
+// first read, and every evaluation reuses them.
 type variables struct {
 	entry entryVars
 	state stateVars
 	prev  stateVars
+
+	whole [3]*object // entry, state and prev, made when they are first read
 }
 
-func (v *variables) prepare(set projection.Set) {
+func (v *variables) prepare(m *meter, set projection.Set) {
+	v.entry.m, v.state.m, v.prev.m = m, m, m
 	v.state.names, v.prev.names = make([]string, len(set)), make([]string, len(set))
 	for i, p := range set {
 		v.state.names[i], v.prev.names[i] = p.Name, p.Name
@@ -34,41 +36,49 @@ func (v *variables) reset(in Input) {
 	v.entry.reset(in.Entry)
 	v.state.reset(in.State, nil)
 	v.prev.reset(nil, in.Prev)
+	v.whole = [3]*object{}
 }
 
-// ResolveName implements [interpreter.Activation].
-func (v *variables) ResolveName(name string) (any, bool) {
+// variableNames are the variables that every expression may read.
+var variableNames = []string{"seq", "at", "entry", "state", "prev"}
+
+// read returns a variable's value.
+func (v *variables) read(name string) ref.Val {
 	switch name {
 	case "entry":
-		return &v.entry, true
+		return v.object(0, entryShown{&v.entry})
 	case "state":
-		return &v.state, true
+		return v.object(1, stateShown{&v.state})
 	case "prev":
-		return &v.prev, true
+		return v.object(2, stateShown{&v.prev})
 	case "seq":
 		switch {
 		case v.state.fold != nil:
-			return types.Int(v.state.fold.Head().Seq), true
+			return types.Int(v.state.fold.Head().Seq)
 		case v.entry.entry != nil:
-			return types.Int(v.entry.entry.Seq), true
+			return types.Int(v.entry.entry.Seq)
 		}
-		return types.Int(0), true
+		return types.Int(0)
 	case "at":
 		switch {
 		case v.state.fold != nil:
-			return types.Double(projection.Millis(v.state.fold.At())), true
+			return types.Double(projection.Millis(v.state.fold.At()))
 		case v.entry.entry != nil:
-			return types.Double(projection.Millis(v.entry.entry.At)), true
+			return types.Double(projection.Millis(v.entry.entry.At))
 		}
-		return types.Double(0), true
+		return types.Double(0)
 	}
-	return nil, false
+	return nil
 }
 
-// Parent implements [interpreter.Activation].
-func (v *variables) Parent() interpreter.Activation { return nil }
+func (v *variables) object(i int, of members) ref.Val {
+	if v.whole[i] == nil {
+		v.whole[i] = v.entry.m.object(of)
+	}
+	return v.whole[i]
+}
 
-// seq returns where in is.
+// seq returns the Seq of the input.
 func (in Input) seq() eventlog.Seq {
 	switch {
 	case in.Entry != nil:
@@ -89,27 +99,33 @@ var kindNames = func() (names [256]ref.Val) {
 
 // entryVars is the variable entry.
 type entryVars struct {
+	m       *meter
 	entry   *eventlog.Entry // nil: there is none
 	signal  signal.Signal   // what the entry records, if decoded
 	decoded bool
 	fine    bool // it was decoded without an error
 
-	// A type is seldom new: the last one is kept as a value.
+	// Types repeat often, so the last one is kept as a value.
 	lastType ref.Val
 	lastText string
+
+	// The elements read already; nil for others. An object keeps its index.
+	made [elementCount]ref.Val
+	read [elementCount]bool
 }
 
 func (e *entryVars) empty() bool { return e.entry == nil }
 
 func (e *entryVars) reset(entry *eventlog.Entry) {
 	e.entry, e.decoded = entry, false
+	e.made, e.read = [elementCount]ref.Val{}, [elementCount]bool{}
 }
 
 // sig returns the signal that the entry records, or nil.
 func (e *entryVars) sig() *signal.Signal {
 	if !e.decoded {
 		e.decoded, e.fine = true, false
-		if e.entry.Kind == eventlog.KindSignal {
+		if e.entry.Kind == eventlog.KindSignal && e.m.copied(len(e.entry.Data)) {
 			sig, err := signal.Decode(e.entry.Data)
 			e.signal, e.fine = sig, err == nil
 		}
@@ -120,8 +136,8 @@ func (e *entryVars) sig() *signal.Signal {
 	return &e.signal
 }
 
-// envelope returns the signal if it has the envelope's members: an irregular
-// one has its type, its problem and raw instead.
+// envelope returns the signal if it has the envelope's members: an irregular signal
+// has a type, a problem and raw instead.
 func (e *entryVars) envelope() *signal.Signal {
 	if sig := e.sig(); sig != nil && sig.Raw == nil {
 		return sig
@@ -131,8 +147,8 @@ func (e *entryVars) envelope() *signal.Signal {
 
 func (e *entryVars) key() ref.Val { return textOrNil(e.entry.Key) }
 
-// The places of an envelope's members in the data of a signal that was valid
-// when it was recorded; package signal has the form.
+// The indexes of an envelope's members in the data of a signal that was valid when it
+// was recorded; package signal defines the form.
 const (
 	elementID = iota
 	elementType
@@ -141,16 +157,23 @@ const (
 	elementCorrelationID
 	elementMetadata
 	elementPayload
+
+	// Not elements of that form, but also read only once.
+	elementRaw
+	elementWorded
+	elementData
+
+	elementCount
 )
 
 // arrayOf7 is the first byte of that form.
 const arrayOf7 = 0x97
 
-// element returns a member of a valid signal's envelope straight from the
-// entry's bytes. It checks nothing of the others, which is why reading a type
-// takes a tenth of decoding the signal; values stand on their own feet, and
-// bytes that were never a signal give other answers but do no harm. For
-// another form it returns false.
+// element returns a member of a valid signal's envelope directly from the entry's
+// bytes. It does not check the other members, so reading a type takes a tenth of the
+// time of decoding the signal. Readers of a value check its bytes themselves, so bytes
+// that are not a signal give arbitrary values but cause no panic. For another form it
+// returns false.
 func (e *entryVars) element(i int) (signal.Value, bool) {
 	data := e.entry.Data
 	if e.entry.Kind != eventlog.KindSignal || len(data) == 0 || data[0] != arrayOf7 {
@@ -168,16 +191,27 @@ func (e *entryVars) element(i int) (signal.Value, bool) {
 // member returns a member of the envelope: as a value, if the form allows, or
 // of the decoded signal. Nil stands for none.
 func (e *entryVars) member(i int, of func(*signal.Signal) ref.Val) ref.Val {
-	if v, ok := e.element(i); ok {
-		if v.Kind() == signal.KindNull {
-			return nil
+	return e.once(i, func() ref.Val {
+		if v, ok := e.element(i); ok {
+			if v.Kind() == signal.KindNull {
+				return nil
+			}
+			return e.m.exactValue(v)
 		}
-		return exactValue(v)
+		if sig := e.envelope(); sig != nil {
+			return of(sig)
+		}
+		return nil
+	})
+}
+
+// once reads an element unless it was read before. Finding it may require reading all
+// the others.
+func (e *entryVars) once(i int, read func() ref.Val) ref.Val {
+	if !e.read[i] && e.m.text(len(e.entry.Data)) {
+		e.read[i], e.made[i] = true, read()
 	}
-	if sig := e.envelope(); sig != nil {
-		return of(sig)
-	}
-	return nil
+	return e.made[i]
 }
 
 func (e *entryVars) id() ref.Val {
@@ -222,18 +256,18 @@ func (e *entryVars) correlationID() ref.Val {
 }
 
 func (e *entryVars) metadata() ref.Val {
-	return e.member(elementMetadata, func(sig *signal.Signal) ref.Val { return exactOrNil(sig.Metadata) })
+	return e.member(elementMetadata, func(sig *signal.Signal) ref.Val { return e.exactOrNil(sig.Metadata) })
 }
 
 func (e *entryVars) payload() ref.Val {
-	return e.member(elementPayload, func(sig *signal.Signal) ref.Val { return exactOrNil(sig.Payload) })
+	return e.member(elementPayload, func(sig *signal.Signal) ref.Val { return e.exactOrNil(sig.Payload) })
 }
 
-func exactOrNil(v signal.Value) ref.Val {
+func (e *entryVars) exactOrNil(v signal.Value) ref.Val {
 	if v == nil {
 		return nil
 	}
-	return exactValue(v)
+	return e.m.exactValue(v)
 }
 
 func (e *entryVars) problem() ref.Val {
@@ -244,10 +278,12 @@ func (e *entryVars) problem() ref.Val {
 }
 
 func (e *entryVars) raw() ref.Val {
-	if sig := e.sig(); sig != nil && sig.Raw != nil {
-		return exactValue(sig.Raw)
-	}
-	return nil
+	return e.once(elementRaw, func() ref.Val {
+		if sig := e.sig(); sig != nil {
+			return e.exactOrNil(sig.Raw)
+		}
+		return nil
+	})
 }
 
 func (e *entryVars) define() ref.Val  { return e.worded(eventlog.KindDefine) }
@@ -261,11 +297,12 @@ func (e *entryVars) worded(kind eventlog.Kind) ref.Val {
 	if e.entry.Kind != kind {
 		return nil
 	}
-	word, v, ok := wordOf(e.entry.Data)
-	if !ok {
+	return e.once(elementWorded, func() ref.Val {
+		if word, v, ok := wordOf(e.entry.Data); ok {
+			return e.m.object(oneMember{word, v})
+		}
 		return nil
-	}
-	return &object{members: oneMember{word, v}}
+	})
 }
 
 // wordOf splits the data of such an entry.
@@ -287,7 +324,7 @@ func wordOf(data []byte) (word string, v signal.Value, ok bool) {
 	return word, v, true
 }
 
-// data returns, in hexadecimal, the data of an entry that nothing else shows.
+// data returns, in hexadecimal, the data of an entry that no other member shows.
 func (e *entryVars) data() ref.Val {
 	switch e.entry.Kind {
 	case eventlog.KindSignal:
@@ -295,12 +332,17 @@ func (e *entryVars) data() ref.Val {
 			return nil
 		}
 	case eventlog.KindDefine, eventlog.KindEffect, eventlog.KindBeat, eventlog.KindSession:
-		if _, _, ok := wordOf(e.entry.Data); ok {
+		if e.worded(e.entry.Kind) != nil {
 			return nil
 		}
 	default:
 	}
-	return types.String(hex.EncodeToString(e.entry.Data))
+	return e.once(elementData, func() ref.Val {
+		if !e.m.copied(2 * len(e.entry.Data)) {
+			return nil
+		}
+		return types.String(hex.EncodeToString(e.entry.Data))
+	})
 }
 
 func textOrNil(s string) ref.Val {
@@ -310,8 +352,9 @@ func textOrNil(s string) ref.Val {
 	return types.String(s)
 }
 
-// stateVars is the variable state, which is a fold, or prev, which is a view.
+// stateVars is the variable state, read from a fold, or prev, read from a view.
 type stateVars struct {
+	m     *meter
 	names []string // the projections, in the set's order
 	fold  *projection.Fold
 	view  map[string]any
@@ -329,19 +372,19 @@ func (s *stateVars) seq() ref.Val {
 	if s.fold != nil {
 		return types.Int(s.fold.Head().Seq)
 	}
-	return viewOrNil(s.view, "seq")
+	return s.viewOrNil("seq")
 }
 
 func (s *stateVars) at() ref.Val {
 	if s.fold != nil {
 		return types.Double(projection.Millis(s.fold.At()))
 	}
-	return viewOrNil(s.view, "at")
+	return s.viewOrNil("at")
 }
 
-func viewOrNil(view map[string]any, name string) ref.Val {
-	if v, ok := view[name]; ok {
-		return plainValue(v)
+func (s *stateVars) viewOrNil(name string) ref.Val {
+	if v, ok := s.view[name]; ok {
+		return s.m.plainValue(v)
 	}
 	return nil
 }
@@ -350,17 +393,17 @@ func viewOrNil(view map[string]any, name string) ref.Val {
 func (s *stateVars) projection(i int) ref.Val {
 	if s.made[i] == nil {
 		if s.fold == nil {
-			s.made[i] = viewOrNil(s.view, s.names[i])
+			s.made[i] = s.viewOrNil(s.names[i])
 		} else if st := s.fold.State(s.names[i]); st != nil {
-			s.made[i] = stateValue(st)
+			s.made[i] = s.m.stateValue(st)
 		}
 	}
 	return s.made[i]
 }
 
-// Members is what a [projection.State] may be besides, so that expressions need
-// not make its whole View to read a part of it: an object whose members are
-// made one by one. They must be those of the View.
+// Members is an optional interface of a [projection.State]: an object whose members
+// are made one by one, so that expressions read a part of the state without making
+// its whole View. The members must be those of the View.
 type Members interface {
 	// Len returns how many members there are.
 	Len() int
@@ -374,38 +417,38 @@ type Members interface {
 	Member(name string) (any, bool)
 }
 
-// scheduled is a state that is a choreographer. How many performances there
-// are and what they are called is known without their views.
+// scheduled is a state that is a choreographer. The number and names of its
+// performances are known without their views.
 type scheduled interface {
 	projection.State
 	Scheduler() *choreography.Scheduler
 }
 
-func stateValue(st projection.State) ref.Val {
+func (m *meter) stateValue(st projection.State) ref.Val {
 	switch st := st.(type) {
 	case Members:
-		return &object{members: stateMembers{st}}
+		return m.object(stateMembers{st})
 	case scheduled:
-		return &object{members: &performances{state: st}}
+		return m.object(&performances{state: st})
 	}
-	return plainValue(st.View())
+	return m.plainValue(st.View())
 }
 
 type stateMembers struct{ Members }
 
-func (m stateMembers) member(name string) (ref.Val, bool) {
-	v, ok := m.Member(name)
+func (s stateMembers) member(m *meter, name string) (ref.Val, bool) {
+	v, ok := s.Member(name)
 	if !ok {
 		return nil, false
 	}
-	return plainValue(v), true
+	return m.plainValue(v), true
 }
 
-func (m stateMembers) size() int       { return m.Len() }
-func (m stateMembers) names() []string { return m.Names() }
+func (s stateMembers) size() int       { return s.Len() }
+func (s stateMembers) names() []string { return s.Names() }
 
-// performances reads a choreographer: its view is made when a performance is
-// looked into.
+// performances reads a choreographer: its view is made when a member of a performance
+// is read.
 type performances struct {
 	state scheduled
 	view  map[string]any
@@ -421,7 +464,7 @@ func (p *performances) names() []string {
 	return names
 }
 
-func (p *performances) member(name string) (ref.Val, bool) {
+func (p *performances) member(m *meter, name string) (ref.Val, bool) {
 	if p.size() == 0 {
 		return nil, false
 	}
@@ -432,5 +475,5 @@ func (p *performances) member(name string) (ref.Val, bool) {
 	if !ok {
 		return nil, false
 	}
-	return plainValue(v), true
+	return m.plainValue(v), true
 }

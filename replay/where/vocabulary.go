@@ -1,8 +1,8 @@
 package where
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,76 +21,60 @@ var (
 	jsonObject = cel.MapType(cel.StringType, cel.DynType)
 )
 
-// vocabulary tells CEL which members entry and state have and how to read
-// them. Everything else is left to the provider of the standard types.
+// vocabulary is the type provider for the members of entry and state. It delegates
+// everything else to the provider of the standard types.
 type vocabulary struct {
 	types.Provider
 	entry, state map[string]*types.FieldType
-	closed       map[string][]string // the members of projections that can have no others
+	closed       map[string][]string // the members of [Closed] projections
 }
 
 func newVocabulary(standard types.Provider, set projection.Set) *vocabulary {
-	v := &vocabulary{Provider: standard, state: map[string]*types.FieldType{}, closed: closedMembers(set)}
-	v.entry = entryMembers
-	v.state["seq"] = member(cel.IntType, (*stateVars).seq)
-	v.state["at"] = member(cel.DoubleType, (*stateVars).at)
-	for i, p := range set {
-		v.state[p.Name] = member(cel.DynType, func(s *stateVars) ref.Val { return s.projection(i) })
+	v := &vocabulary{Provider: standard, entry: map[string]*types.FieldType{}, closed: closedMembers(set)}
+	for name, m := range entryMembers {
+		v.entry[name] = &types.FieldType{Type: m.typ}
+	}
+	v.state = map[string]*types.FieldType{"seq": {Type: cel.IntType}, "at": {Type: cel.DoubleType}}
+	for _, p := range set {
+		v.state[p.Name] = &types.FieldType{Type: cel.DynType}
 	}
 	return v
 }
 
+// entryMember is a member of entry: its type, and a function that reads it, which
+// returns nil for an entry without it.
+type entryMember struct {
+	typ *cel.Type
+	get func(*entryVars) ref.Val
+}
+
 // entryMembers is fixed: see the package comment.
-var entryMembers = map[string]*types.FieldType{
-	"seq":  member(cel.IntType, func(e *entryVars) ref.Val { return types.Int(e.entry.Seq) }),
-	"at":   member(cel.DoubleType, func(e *entryVars) ref.Val { return types.Double(projection.Millis(e.entry.At)) }),
-	"kind": member(cel.StringType, func(e *entryVars) ref.Val { return kindNames[e.entry.Kind] }),
-	"hash": member(cel.StringType, func(e *entryVars) ref.Val { return types.String(e.entry.Hash.String()) }),
-	"key":  member(cel.StringType, (*entryVars).key),
+var entryMembers = map[string]entryMember{
+	"seq":  {cel.IntType, func(e *entryVars) ref.Val { return types.Int(e.entry.Seq) }},
+	"at":   {cel.DoubleType, func(e *entryVars) ref.Val { return types.Double(projection.Millis(e.entry.At)) }},
+	"kind": {cel.StringType, func(e *entryVars) ref.Val { return kindNames[e.entry.Kind] }},
+	"hash": {cel.StringType, func(e *entryVars) ref.Val { return types.String(e.entry.Hash.String()) }},
+	"key":  {cel.StringType, (*entryVars).key},
 
-	"id":            member(cel.StringType, (*entryVars).id),
-	"type":          member(cel.StringType, (*entryVars).typ),
-	"timestamp":     member(cel.DynType, (*entryVars).timestamp),
-	"source":        member(cel.StringType, (*entryVars).source),
-	"correlationId": member(cel.StringType, (*entryVars).correlationID),
-	"metadata":      member(jsonObject, (*entryVars).metadata),
-	"payload":       member(jsonObject, (*entryVars).payload),
-	"problem":       member(cel.StringType, (*entryVars).problem),
-	"raw":           member(jsonObject, (*entryVars).raw),
+	"id":            {cel.StringType, (*entryVars).id},
+	"type":          {cel.StringType, (*entryVars).typ},
+	"timestamp":     {cel.DynType, (*entryVars).timestamp},
+	"source":        {cel.StringType, (*entryVars).source},
+	"correlationId": {cel.StringType, (*entryVars).correlationID},
+	"metadata":      {jsonObject, (*entryVars).metadata},
+	"payload":       {jsonObject, (*entryVars).payload},
+	"problem":       {cel.StringType, (*entryVars).problem},
+	"raw":           {jsonObject, (*entryVars).raw},
 
-	"define":  member(jsonObject, (*entryVars).define),
-	"effect":  member(jsonObject, (*entryVars).effect),
-	"beat":    member(jsonObject, (*entryVars).beat),
-	"session": member(jsonObject, (*entryVars).session),
-	"data":    member(cel.StringType, (*entryVars).data),
+	"define":  {jsonObject, (*entryVars).define},
+	"effect":  {jsonObject, (*entryVars).effect},
+	"beat":    {jsonObject, (*entryVars).beat},
+	"session": {jsonObject, (*entryVars).session},
+	"data":    {cel.StringType, (*entryVars).data},
 }
 
-// holder is what has members: entryVars or stateVars. It is empty where there
-// is no entry or no state.
-type holder interface{ empty() bool }
-
-// member makes a member of a function that reads it; nil stands for none.
-func member[H holder](typ *cel.Type, get func(H) ref.Val) *types.FieldType {
-	read := func(target any) ref.Val {
-		h, ok := target.(H)
-		if !ok || h.empty() {
-			return nil
-		}
-		return get(h)
-	}
-	return &types.FieldType{
-		Type:  typ,
-		IsSet: func(target any) bool { return read(target) != nil },
-		GetFrom: func(target any) (any, error) {
-			if v := read(target); v != nil {
-				return v, nil
-			}
-			return nil, errNoMember
-		},
-	}
-}
-
-var errNoMember = errors.New("no such key: a member that this entry or state does not have")
+// entryNames are their names in order.
+var entryNames = slices.Sorted(maps.Keys(entryMembers))
 
 func (v *vocabulary) fields(typ string) map[string]*types.FieldType {
 	switch typ {
@@ -116,7 +100,7 @@ func (v *vocabulary) FindStructType(typ string) (*types.Type, bool) {
 // FindStructFieldNames implements [types.Provider].
 func (v *vocabulary) FindStructFieldNames(typ string) ([]string, bool) {
 	fields := v.fields(typ)
-	return sortedKeys(fields), fields != nil
+	return slices.Sorted(maps.Keys(fields)), fields != nil
 }
 
 // FindStructFieldType implements [types.Provider].
@@ -133,25 +117,16 @@ func (v *vocabulary) NewValue(typ string, _ map[string]ref.Val) ref.Val {
 // members returns the members that a variable has.
 func (v *vocabulary) members(variable string) []string {
 	if variable == "entry" {
-		return sortedKeys(v.entry)
+		return slices.Sorted(maps.Keys(v.entry))
 	}
-	return sortedKeys(v.state)
+	return slices.Sorted(maps.Keys(v.state))
 }
 
-// instead says what is there in place of a name that is not: what may be meant
-// by it, or else all names.
+// instead returns the suggestion for an unknown name: a similar name, or else all
+// names.
 func instead(name string, names []string) string {
 	if meant, ok := spelling.Nearest(name, names); ok {
 		return fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return "; it has " + strings.Join(slices.Sorted(slices.Values(names)), ", ")
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -1,5 +1,5 @@
-// Package where reads the expressions that people ask a recorded session with:
-// predicates such as
+// Package where compiles and evaluates the expressions for queries of a recorded
+// session: predicates such as
 //
 //	entry.type == "error" && state.performances.size() > 3
 //
@@ -17,45 +17,56 @@
 // An entry has the members that exports of it have: key if its batch had one;
 // for a signal id, type, timestamp, source, correlationId, metadata, payload,
 // problem, raw; for a define, effect, beat or session entry a member of that
-// name; for others data. What a member of entry, state or prev is called is checked when the
-// expression is compiled, and so is a member of a projection that is [Closed];
-// what is further inside, and in payloads, is not known before it is read.
+// name; for others data. [Compile] checks the names of the members of entry, state
+// and prev, and of projections that are [Closed]; the names of deeper members, and of
+// those in payloads, are unknown before they are read.
 //
 // Numbers are compared by value, whatever their kinds: a payload's 5 equals 5.0.
 // Integers beyond an int64 are CEL's uint.
 //
-// # What is missing
+// # Missing members
 //
-// CEL answers an error for a member that is not there. Here that is an answer:
-// a [Predicate] whose value hangs on a missing member, or on an element beyond the end
-// of a list, does not match. So entry.payload.n > 3 is false for an entry
-// without a payload or without n, and so is !(entry.payload.n > 3);
-// a || b matches when b does, whatever a misses; has(entry.payload.n) asks.
-// Any other error (a string compared with a number, a division by zero) stops
-// the search: it is an [EvalError] with the Seq.
+// In CEL, reading a missing member is an error. Here a [Predicate] whose value depends
+// on a missing member, or on an element beyond the end of a list, does not match. So
+// entry.payload.n > 3 is false for an entry without a payload or without n, and so is
+// !(entry.payload.n > 3); a || b matches if b does, even if a depends on a missing
+// member; has(entry.payload.n) tests for a member. Any other error (a string compared
+// with a number, a division by zero) stops the search: it is an [EvalError] with the
+// Seq.
 //
 // # Cost
 //
-// An expression reads what it touches and nothing else: an entry that is not
-// asked for its payload is not decoded, and [Predicate.NeedsState] tells that
-// no state needs to be folded. What could grow by itself (loops, and the joining
-// of strings and lists) runs under a cost limit and stops when the context ends;
-// all the rest takes at most one pass over the values for each of its at most
-// [MaxExpression] characters.
+// An expression reads only the members that it names: the payload of an entry is
+// decoded only if the expression reads it, and [Predicate.NeedsState] reports whether
+// a state must be folded.
+//
+// One evaluation takes at most [StepLimit] steps and builds at most
+// [MemoryLimit] bytes; beyond that it ends with a [BudgetError]. Every operation is
+// counted in advance, by the size of its inputs and of its result, and long ones (a
+// comparison, a search, a pattern) check the context while they run: an evaluation
+// ends within some milliseconds of its context.
+//
+// cel-go parses and checks expressions and has the functions on scalars. The
+// evaluation is this package's own.
+//
+// # Limits
+//
+// The cost of making the view of a [projection.State] that is not [Members] is not
+// counted: the view is as large as the state that the fold holds already.
+//
+// docs/glossary.md has the nouns of all packages.
 package where
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/interpreter"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/projection"
 )
 
@@ -63,37 +74,21 @@ const (
 	// MaxExpression bounds an expression, in characters.
 	MaxExpression = 4096
 
-	// CostLimit bounds what one evaluation may cost, in CEL's units: about one
-	// a step of the evaluation, and one for ten characters of text.
-	CostLimit = 5_000_000
-
-	// interruptEvery is how many turns of a loop may pass before the context
-	// is looked at.
-	interruptEvery = 256
-
-	// maxRegexp bounds a compiled pattern, in instructions.
-	maxRegexp = 10_000
-
 	// maxNesting bounds how deep an expression may nest.
 	maxNesting = 64
 )
 
-var (
-	// ErrExpression is wrapped by the errors of [Compile] and [CompileValue].
-	ErrExpression = errors.New("bad expression")
+// ErrExpression is wrapped by the errors of [Compile] and [CompileValue].
+var ErrExpression = errors.New("bad expression")
 
-	// ErrCost says that an evaluation went beyond [CostLimit].
-	ErrCost = errors.New("the expression costs too much")
-)
-
-// Input is what an expression is evaluated on.
+// Input is the input of an evaluation.
 type Input struct {
 	// Entry is the entry, or nil at the beginning of a session, where entry
 	// has no members.
 	Entry *eventlog.Entry
 
-	// State is the state after the entry. It may be nil if the expression does
-	// not need it. Where it is not, it says what seq and at are.
+	// State is the state after the entry. It may be nil if the expression does not
+	// need it. If it is not nil, seq and at are those of the state.
 	State *projection.Fold
 
 	// Prev is the view of the state before the entry, as
@@ -102,19 +97,18 @@ type Input struct {
 	Prev map[string]any
 }
 
-// Expression is a compiled expression of any type. It keeps what it reads
-// between evaluations, so it is for one goroutine at a time.
+// Expression is a compiled expression of any type. It reuses its buffers between
+// evaluations, so it is not safe for concurrent use.
 type Expression struct {
 	source     string
-	program    cel.Program
-	bounded    bool // the program cannot cost much, so nothing counts its cost
+	program    node
+	machine    *machine
 	needsState bool
 	needsPrev  bool
-	vars       variables
 }
 
-// Predicate is a compiled expression whose value is true or false. It is for
-// one goroutine at a time.
+// Predicate is a compiled expression whose value is true or false. It is not safe for
+// concurrent use.
 type Predicate struct{ Expression }
 
 // Compile compiles a predicate for states with the projections of set. The
@@ -136,58 +130,67 @@ func CompileValue(expr string, set projection.Set) (*Expression, error) {
 // String returns the expression as it was written.
 func (x *Expression) String() string { return x.source }
 
-// NeedsState reports whether the expression reads state or prev. When not, it
-// can be evaluated without folding.
+// NeedsState reports whether the expression reads state or prev. If not, it can be
+// evaluated without folding.
 func (x *Expression) NeedsState() bool { return x.needsState || x.needsPrev }
 
 // NeedsPrev reports whether the expression reads prev.
 func (x *Expression) NeedsPrev() bool { return x.needsPrev }
 
-// Match reports whether the predicate holds. What is missing makes it not
-// hold; any other failure is an [*EvalError] or the context's error.
+// Match reports whether the predicate holds. It does not hold if it depends on a
+// missing member; any other failure is an [*EvalError] or the context's error.
 func (p *Predicate) Match(ctx context.Context, in Input) (bool, error) {
 	v, err := p.eval(ctx, in)
 	if err != nil {
-		if isMissing(err) {
-			return false, nil
-		}
 		return false, p.failure(ctx, in, err)
+	}
+	if isMissing(v) {
+		return false, nil
 	}
 	b, ok := v.(types.Bool)
 	if !ok {
-		// A part of unknown type, such as a payload's member, was all there is.
+		// The whole expression has an unknown type, such as a payload's member.
 		return false, p.failure(ctx, in, fmt.Errorf("it is a %s, not true or false", typeName(v)))
 	}
 	return bool(b), nil
 }
 
 // Value returns the expression's value as JSON has it: nil, bool, int64, uint64,
-// float64, string, []any and map[string]any; ok is false when it hangs on
-// something that is missing. Failures are an [*EvalError] or the context's error.
+// float64, string, []any and map[string]any; ok is false if it depends on a missing
+// member. Failures are an [*EvalError] or the context's error.
 func (x *Expression) Value(ctx context.Context, in Input) (v any, ok bool, err error) {
 	val, err := x.eval(ctx, in)
-	if err != nil {
-		if isMissing(err) {
-			return nil, false, nil
-		}
-		return nil, false, x.failure(ctx, in, err)
+	if err == nil && isMissing(val) {
+		return nil, false, nil
 	}
-	v, err = plain(val, 0)
+	if err == nil {
+		v, err = x.machine.meter.plain(val, 0)
+	}
 	if err != nil {
 		return nil, false, x.failure(ctx, in, err)
 	}
 	return v, true, nil
 }
 
+// eval runs the program. A missing value is not an error.
 func (x *Expression) eval(ctx context.Context, in Input) (ref.Val, error) {
-	x.vars.reset(in)
-	if x.bounded {
-		v, _, err := x.program.Eval(&x.vars)
-		return v, err
+	m := x.machine
+	m.meter.reset(ctx)
+	m.vars.reset(in)
+	defer clear(m.slots)
+	v := x.program(m)
+	if m.meter.err != nil {
+		return nil, m.meter.err
 	}
-	v, _, err := x.program.ContextEval(ctx, &x.vars)
-	return v, err
+	if failed, ok := v.(*types.Err); ok && !isMissing(v) {
+		return nil, errors.New(wording.Clip(failed.Error(), maxMessage))
+	}
+	return v, nil
 }
+
+// maxMessage bounds the text of a CEL error, in bytes: some errors quote their operand,
+// which may be a megabyte.
+const maxMessage = 200
 
 // EvalError says at which entry an expression could not be evaluated.
 type EvalError struct {
@@ -206,16 +209,5 @@ func (x *Expression) failure(ctx context.Context, in Input, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var cancelled interpreter.EvalCancelledError
-	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
-		err = ErrCost
-	}
 	return &EvalError{Expr: x.source, Seq: in.seq(), Err: err}
-}
-
-// isMissing reports whether err is CEL's way to say that a member or an element
-// is not there. Its errors have no type that could be asked.
-func isMissing(err error) bool {
-	text := err.Error()
-	return strings.HasPrefix(text, "no such key: ") || strings.HasPrefix(text, "index out of bounds: ")
 }

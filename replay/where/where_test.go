@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// choreographer is a state like the engine's own, for expressions to read.
+// choreographer is a state like the engine's own.
 type choreographer struct{ s *choreography.Scheduler }
 
 func (c *choreographer) Advance(at time.Duration)           { c.s.Advance(at) }
@@ -42,7 +44,7 @@ func (c *choreographer) View() any {
 	return view
 }
 
-// counter counts entries and shows them as an object that is closed.
+// counter counts entries. Its view is a [where.Closed] object.
 type counter struct{ n int64 }
 
 func (c *counter) Vocabulary() []string { return []string{"n", "half", "even", "list"} }
@@ -56,13 +58,9 @@ func (c *counter) View() any {
 
 func testSet(tb testing.TB) projection.Set {
 	v, err := signal.ParseValue([]byte(`{"on":"tool_call","steps":[{"action":"move","entity":"signal.agentId","duration":1000}]}`))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	d, err := choreography.Compile(v)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
+	d, err := definition.Compile(v)
+	require.NoError(tb, err)
 	restore := func([]byte) (projection.State, error) { return nil, errors.New("not needed") }
 	return projection.Set{
 		{Name: "count", Version: 1, New: func() projection.State { return &counter{} }, Restore: restore},
@@ -78,9 +76,7 @@ func testSet(tb testing.TB) projection.Set {
 
 func entryOf(tb testing.TB, seq int, at time.Duration, line string) *eventlog.Entry {
 	sig, err := signal.ParseLenient([]byte(line))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, err)
 	return &eventlog.Entry{Seq: eventlog.Seq(seq), At: at, Kind: eventlog.KindSignal, Data: sig.Append(nil), Hash: eventlog.Hash{0xab}}
 }
 
@@ -91,19 +87,15 @@ const toolCall = `{"id":"s1","type":"tool_call","timestamp":1500,"source":"adapt
 func input(tb testing.TB) where.Input {
 	f := projection.NewFold(testSet(tb), eventlog.Hash{})
 	first := entryOf(tb, 1, 0, `{"id":"s0","type":"other","timestamp":1250,"source":"t","payload":{}}`)
-	if err := f.Apply(first); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, f.Apply(first))
 	prev := f.View()
 	e := entryOf(tb, 2, 250*time.Millisecond, toolCall)
-	if err := f.Apply(e); err != nil {
-		tb.Fatal(err)
-	}
+	require.NoError(tb, f.Apply(e))
 	f.Advance(e.At)
 	return where.Input{Entry: e, State: f, Prev: prev}
 }
 
-// TestMatch shows what expressions say about one entry and its states.
+// TestMatch shows the values of predicates on one entry and its states.
 func TestMatch(t *testing.T) {
 	in := input(t)
 	set := testSet(t)
@@ -136,7 +128,7 @@ func TestMatch(t *testing.T) {
 		{`has(entry.payload.nothing)`, false},
 		{`has(entry.problem) || has(entry.define) || has(entry.key)`, false},
 		{`has(entry.payload) && has(entry.type)`, true},
-		// What is missing does not match, whatever stands around it.
+		// A predicate that depends on a missing member does not match.
 		{`entry.payload.nothing == 1`, false},
 		{`!(entry.payload.nothing == 1)`, false},
 		{`entry.payload.nothing == 1 || seq == 2`, true},
@@ -178,8 +170,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestCompileErrors shows that what is wrong is told with its column before
-// anything is read.
+// TestCompileErrors shows that Compile reports mistakes with their column.
 func TestCompileErrors(t *testing.T) {
 	for _, tc := range []struct {
 		expr   string
@@ -230,7 +221,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// TestNeeds shows what an expression says that it reads.
+// TestNeeds shows which inputs an expression reports as needed.
 func TestNeeds(t *testing.T) {
 	for _, tc := range []struct {
 		expr        string
@@ -244,9 +235,7 @@ func TestNeeds(t *testing.T) {
 		{`has(prev.count)`, true, true},
 	} {
 		p, err := where.Compile(tc.expr, testSet(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if p.NeedsState() != tc.state || p.NeedsPrev() != tc.prev {
 			t.Errorf("%s: needs state %v, prev %v, want %v, %v", tc.expr, p.NeedsState(), p.NeedsPrev(), tc.state, tc.prev)
 		}
@@ -288,16 +277,12 @@ func TestValue(t *testing.T) {
 		}
 	}
 	x, err := where.CompileValue(`entry.payload.nothing`, testSet(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if v, ok, err := x.Value(context.Background(), in); v != nil || ok || err != nil {
 		t.Errorf("a missing value: %v, %v, %v, want nothing", v, ok, err)
 	}
 	whole, err := where.CompileValue(`entry`, testSet(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, _, err := whole.Value(context.Background(), in)
 	if m, ok := v.(map[string]any); err != nil || !ok || m["type"] != "tool_call" || m["seq"] != int64(2) {
 		t.Errorf("entry = %v, %v", v, err)
@@ -308,9 +293,7 @@ func TestValue(t *testing.T) {
 func TestKinds(t *testing.T) {
 	worded := func(word, value string) []byte {
 		v, err := signal.ParseValue([]byte(`[` + word + `,` + value + `]`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return v
 	}
 	define := &eventlog.Entry{Seq: 1, Kind: eventlog.KindDefine, Key: "k", Data: worded(`"choreography"`, `{"on":"x"}`)}
@@ -337,9 +320,7 @@ func TestKinds(t *testing.T) {
 		{nil, `seq == 0 && at == 0.0 && !has(entry.seq) && !has(state.seq) && !has(prev.count)`},
 	} {
 		p, err := where.Compile(tc.expr, testSet(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if got, err := p.Match(context.Background(), where.Input{Entry: tc.entry}); err != nil || !got {
 			t.Errorf("%s = %v, %v", tc.expr, got, err)
 		}
@@ -369,9 +350,7 @@ func TestFailures(t *testing.T) {
 	}
 
 	p, err := where.Compile(`[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, true)))`, testSet(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := p.Match(ctx, in); !errors.Is(err, context.Canceled) {
@@ -379,12 +358,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestOrder shows that going over an object's members always takes one order.
+// TestOrder shows that the iteration over an object's members has a fixed order.
 func TestOrder(t *testing.T) {
 	x, err := where.CompileValue(`[entry.payload.map(k, k), state.count.map(k, k)]`, testSet(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	in := input(t)
 	in.Entry = entryOf(t, 2, 0, `{"id":"s","type":"x","timestamp":1,"source":"s","payload":{"z":1,"a":2,"m":3,"b":4,"y":5}}`)
 	for range 20 {
@@ -396,12 +373,15 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// FuzzCompile shows that no text makes Compile or an evaluation panic.
-func FuzzCompile(f *testing.F) {
+// FuzzExpression shows that no text makes Compile or an evaluation panic, and that the
+// cost of an evaluation stays within the limits.
+func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
 		`entry.type == "error"`, `state.performances.size() > 3 && entry.kind == "signal"`, `prev.x`, `[1,2].all(x, x > seq)`,
 		`entry.payload.?a.b`, `has(entry.payload.a)`, `"a".matches("(a*)*b")`, `entry[`, `{"a": entry, 1: state}`, `type(entry)`, `.state.seq == 1`,
 		`sajou.Entry{seq: 1}`, `entry == prev`, `dyn(entry).x`, `timestamp("2026-01-01T00:00:00Z") < timestamp(1)`, `string(entry.timestamp)`,
+		`[1].map(a,[a,a]).map(a,[a,a]) == [entry]`, `optional.of(entry).?x.orValue(1)`, `"a".contains("b") || b"a" + b"b" == b"ab"`,
+		`entry.payload.input.list.exists_one(x, x in [1, "two"])`, `[?optional.none(), {?1: optional.of(2)}].unwrapOpt()`,
 	} {
 		f.Add(s)
 	}
@@ -416,8 +396,11 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		for _, in := range []where.Input{in, {Entry: in.Entry}, {}} {
-			if _, _, err := x.Value(context.Background(), in); err != nil && strings.Contains(err.Error(), "internal error") {
-				t.Fatalf("%q: %v", expr, err)
+			_, _, err := x.Value(context.Background(), in)
+			// The cost of the last, refused operation is included.
+			steps, bytes := x.Spent()
+			if over := steps > where.StepLimit || bytes > where.MemoryLimit; over && !errors.Is(err, where.ErrBudget) {
+				t.Fatalf("%q: %d steps, %d bytes: err = %v", expr, steps, bytes, err)
 			}
 		}
 	})
@@ -434,9 +417,7 @@ func BenchmarkMatch(b *testing.B) {
 	} {
 		b.Run(fmt.Sprintf("%.30s", expr), func(b *testing.B) {
 			p, err := where.Compile(expr, testSet(b))
-			if err != nil {
-				b.Fatal(err)
-			}
+			require.NoError(b, err)
 			in := input(b)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// beams draws the rays. Their ends are at the middle of the figures that they
-// belong to, not at the feet.
+// beams draws the beams. Their ends are at the middles of their figures, not at the feet.
 func (s *stylist) beams() {
 	for i := range s.f.Beams {
 		b := &s.f.Beams[i]
@@ -26,7 +25,7 @@ func (s *stylist) beams() {
 			lift = float64(s.cast[j].h / 2)
 			y1 -= lift
 		}
-		// The tip rises to the height of where it goes as it gets there.
+		// The tip rises to the height of its target as it grows.
 		target := lift
 		grown := 1.0
 		if j, ok := s.byID[b.To]; ok {
@@ -64,8 +63,8 @@ func (s *stylist) beam(x1, y1, x2, y2 float64, c color.NRGBA, width, opacity flo
 	s.add(shape{kind: ellipse, x: x2, y: y2, w: float64(w * 1.4), h: float64(w * 1.4), fill: fade(mix(c, white, .7), opacity)})
 }
 
-// sounds shows a note with the sound's name for a moment: beside the figure
-// that made it, or in the corner.
+// sounds shows a note with the name of each recent sound, beside its figure or in the
+// corner.
 func (s *stylist) sounds() {
 	size, corner := float64(12*s.u), 0
 	beside := map[int]int{}

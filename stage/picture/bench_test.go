@@ -7,7 +7,7 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
-// A frame of 200 figures with labels and states, from the frame to the bytes.
+// Drawing a frame of 200 figures with labels and states, from the frame to the bytes.
 
 func BenchmarkSVG(b *testing.B) {
 	f := crowd(200)

@@ -14,7 +14,7 @@ var (
 	black   = color.NRGBA{0, 0, 0, 255}
 	ink     = color.NRGBA{15, 23, 42, 255}
 	paper   = color.NRGBA{248, 250, 252, 255}
-	night   = color.NRGBA{16, 24, 38, 255} // the ground where a scene names none
+	night   = color.NRGBA{16, 24, 38, 255} // the background of a scene that names none
 	neutral = color.NRGBA{148, 163, 184, 255}
 	gold    = color.NRGBA{251, 191, 36, 255}
 	green   = color.NRGBA{34, 197, 94, 255}
@@ -34,7 +34,7 @@ func parseColor(text string, otherwise color.NRGBA) color.NRGBA {
 		switch name := strings.ToLower(text); name {
 		case "transparent":
 			return color.NRGBA{}
-		case "rebeccapurple": // younger than the list
+		case "rebeccapurple": // newer than the list of SVG 1.1
 			return color.NRGBA{102, 51, 153, 255}
 		default:
 			if c, ok := colornames.Map[name]; ok {
@@ -68,8 +68,8 @@ func parseColor(text string, otherwise color.NRGBA) color.NRGBA {
 	return otherwise
 }
 
-// mix returns the color that is share of the way from a to b, with a's alpha.
-// It works on whole numbers, so that it is the same on every machine.
+// mix interpolates from a to b by share, with a's alpha. It computes with integers, so
+// that the result is the same on every machine.
 func mix(a, b color.NRGBA, share float64) color.NRGBA {
 	t := int(level(share))
 	between := func(a, b uint8) uint8 { return uint8((int(a)*(255-t) + int(b)*t + 127) / 255) }
@@ -82,7 +82,7 @@ func fade(c color.NRGBA, opacity float64) color.NRGBA {
 	return c
 }
 
-// level returns a share as one of 256 steps; what is no number counts as 0.
+// level quantizes a share to one of 256 steps; NaN counts as 0.
 func level(share float64) uint8 {
 	switch {
 	case !(share > 0):

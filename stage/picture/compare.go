@@ -10,49 +10,48 @@ import (
 	"github.com/sajou-dev/sajou-go/stage"
 )
 
-// CompareOptions say how two frames are compared and shown. The options' width
-// is that of one picture, of which zero means 640.
+// CompareOptions are the options of a comparison. Their Width is that of one picture;
+// zero means 640.
 type CompareOptions struct {
 	Options
 
 	// Before and After are the headings of the two pictures.
 	Before, After string
 
-	// Tolerance is how far a figure may be from where it was, in the scene's
-	// units, and still count as not moved. Zero means a hundredth of a unit.
+	// Tolerance is the distance, in units of the scene, up to which a figure counts as
+	// not moved. Zero means a hundredth of a unit.
 	Tolerance float64
 }
 
-// Change is what became of a figure or beam between two frames.
-type Change string
+// ChangeKind is the kind of a difference between two frames.
+type ChangeKind string
 
-// The changes. A figure has several of them at once, but none beside Appeared
-// and Gone.
+// The kinds of change. A figure can have several at once, except with Appeared and Gone.
 const (
-	Appeared Change = "appeared"
-	Gone     Change = "gone"
-	Moved    Change = "moved"
-	Turned   Change = "turned"
-	Scaled   Change = "scaled"
-	Faded    Change = "faded" // its opacity
-	Tinted   Change = "tinted"
-	Layered  Change = "layered"
-	Restated Change = "state" // its animation state
-	Said     Change = "said"  // its speech
-	Relabel  Change = "labelled"
-	Restyled Change = "look"
-	Beamed   Change = "beam" // a beam that is in both, but elsewhere or in another color
+	Appeared ChangeKind = "appeared"
+	Gone     ChangeKind = "gone"
+	Moved    ChangeKind = "moved"
+	Turned   ChangeKind = "turned"
+	Scaled   ChangeKind = "scaled"
+	Faded    ChangeKind = "faded" // its opacity
+	Tinted   ChangeKind = "tinted"
+	Layered  ChangeKind = "layered"
+	Restated ChangeKind = "state" // its animation state
+	Said     ChangeKind = "said"  // its speech
+	Relabel  ChangeKind = "labelled"
+	Restyled ChangeKind = "look"
+	Beamed   ChangeKind = "beam" // a beam that is in both, but elsewhere or in another color
 )
 
-// Difference is one change between two frames.
-type Difference struct {
+// FrameDifference is one change between two frames.
+type FrameDifference struct {
 	Entity        string // the figure's id, or "a → b" for a beam between them
-	Change        Change
-	Before, After string // what changed, as people write it; empty for what appeared or is gone
+	Change        ChangeKind
+	Before, After string // the changed value, for readers; empty for Appeared and Gone
 }
 
 // String returns the difference as one line without control characters.
-func (d Difference) String() string {
+func (d FrameDifference) String() string {
 	s := d.Entity + " " + string(d.Change)
 	switch {
 	case d.Before == "" && d.After == "":
@@ -66,15 +65,15 @@ func (d Difference) String() string {
 	return clean(s)
 }
 
-// Differences returns what differs between two frames as one sees them: figures
-// that are hidden or have no opacity count as not there, and numbers that differ
-// by less than one can see count as equal. Figures come in the order of the
-// second frame, then those that are gone, then beams. Sounds are not compared.
-func Differences(a, b *stage.Frame, tolerance float64) []Difference {
+// Differences returns the visible differences between two frames. Hidden and fully
+// transparent figures count as absent, and numbers whose difference is invisible count as
+// equal. Figures come in the order of the second frame, then those that are gone, then
+// beams. Sounds are not compared.
+func Differences(a, b *stage.Frame, tolerance float64) []FrameDifference {
 	if !(tolerance > 0) {
 		tolerance = .01
 	}
-	var out []Difference
+	var out []FrameDifference
 	before, after := visible(a), visible(b)
 	for i := range b.Figures {
 		g := &b.Figures[i]
@@ -83,7 +82,7 @@ func Differences(a, b *stage.Frame, tolerance float64) []Difference {
 		}
 		f, ok := before[g.ID]
 		if !ok {
-			out = append(out, Difference{Entity: g.ID, Change: Appeared})
+			out = append(out, FrameDifference{Entity: g.ID, Change: Appeared})
 			continue
 		}
 		out = append(out, figureDifferences(f, g, tolerance)...)
@@ -91,14 +90,13 @@ func Differences(a, b *stage.Frame, tolerance float64) []Difference {
 	for i := range a.Figures {
 		f := &a.Figures[i]
 		if _, ok := after[f.ID]; !ok && before[f.ID] == f {
-			out = append(out, Difference{Entity: f.ID, Change: Gone})
+			out = append(out, FrameDifference{Entity: f.ID, Change: Gone})
 		}
 	}
 	return append(out, beamDifferences(a, b, tolerance)...)
 }
 
-// visible returns the figures that can be seen by id; of two with one id the
-// first.
+// visible returns the visible figures by id, the first of each id.
 func visible(f *stage.Frame) map[string]*stage.Figure {
 	seen := make(map[string]*stage.Figure, len(f.Figures))
 	for i := range f.Figures {
@@ -110,17 +108,17 @@ func visible(f *stage.Frame) map[string]*stage.Figure {
 	return seen
 }
 
-func figureDifferences(f, g *stage.Figure, tolerance float64) []Difference {
-	var out []Difference
-	differ := func(c Change, before, after string) {
-		out = append(out, Difference{f.ID, c, before, after})
+func figureDifferences(f, g *stage.Figure, tolerance float64) []FrameDifference {
+	var out []FrameDifference
+	differ := func(c ChangeKind, before, after string) {
+		out = append(out, FrameDifference{f.ID, c, before, after})
 	}
-	number := func(c Change, before, after, least float64) {
+	number := func(c ChangeKind, before, after, least float64) {
 		if !(math.Abs(after-before) <= least) && before != after {
 			differ(c, short(before), short(after))
 		}
 	}
-	words := func(c Change, before, after string) {
+	words := func(c ChangeKind, before, after string) {
 		if before != after {
 			differ(c, before, after)
 		}
@@ -152,7 +150,7 @@ func figureDifferences(f, g *stage.Figure, tolerance float64) []Difference {
 }
 
 // beamDifferences compares beams by the entities they join, in their order.
-func beamDifferences(a, b *stage.Frame, tolerance float64) []Difference {
+func beamDifferences(a, b *stage.Frame, tolerance float64) []FrameDifference {
 	type key struct {
 		from, to string
 		n        int
@@ -181,13 +179,13 @@ func beamDifferences(a, b *stage.Frame, tolerance float64) []Difference {
 	for i, k := range keys(a.Beams) {
 		before[k] = &a.Beams[i]
 	}
-	var out []Difference
+	var out []FrameDifference
 	for i, k := range keys(b.Beams) {
 		m := &b.Beams[i]
 		was, ok := before[k]
 		delete(before, k)
 		if !ok {
-			out = append(out, Difference{Entity: name(m), Change: Appeared})
+			out = append(out, FrameDifference{Entity: name(m), Change: Appeared})
 			continue
 		}
 		place := func(m *stage.Beam) string {
@@ -195,18 +193,18 @@ func beamDifferences(a, b *stage.Frame, tolerance float64) []Difference {
 		}
 		same := distance(m.FromX, m.FromY, was.FromX, was.FromY) <= tolerance && distance(m.ToX, m.ToY, was.ToX, was.ToY) <= tolerance
 		if !same || m.Color != was.Color {
-			out = append(out, Difference{name(m), Beamed, place(was), place(m)})
+			out = append(out, FrameDifference{name(m), Beamed, place(was), place(m)})
 		}
 	}
 	for i, k := range keys(a.Beams) {
 		if _, left := before[k]; left {
-			out = append(out, Difference{Entity: name(&a.Beams[i]), Change: Gone})
+			out = append(out, FrameDifference{Entity: name(&a.Beams[i]), Change: Gone})
 		}
 	}
 	return out
 }
 
-// short returns a number as people write it, to hundredths.
+// short formats a number for readers, rounded to hundredths.
 func short(v float64) string {
 	if !finite(v) {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -215,7 +213,7 @@ func short(v float64) string {
 }
 
 // color returns the color that marks a change.
-func (c Change) color() color.NRGBA {
+func (c ChangeKind) color() color.NRGBA {
 	switch c {
 	case Appeared:
 		return green
@@ -228,9 +226,9 @@ func (c Change) color() color.NRGBA {
 	}
 }
 
-// Compare draws two frames side by side, with the figures that differ outlined
-// and the differences listed below, and returns these.
-func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []Difference) {
+// Compare draws two frames side by side, with the figures that differ outlined and the
+// differences listed below. It returns the drawing and the differences.
+func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []FrameDifference) {
 	const listed = 14
 	differences := Differences(a, b, opt.Tolerance)
 	if opt.Width == 0 {
@@ -250,7 +248,7 @@ func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []Difference) {
 		p.write(p.d.width-gap, y+float64(15*u), size, end, false, neutral, shorten(strings.TrimSpace(clean(opt.Address)), size, false, float64(p.d.width*.4)))
 		y += line + gap
 	}
-	marks := map[string]Change{}
+	marks := map[string]ChangeKind{}
 	for _, d := range differences {
 		if _, ok := marks[d.Entity]; !ok {
 			marks[d.Entity] = d.Change
@@ -291,7 +289,7 @@ func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []Difference) {
 }
 
 // mark outlines the figures that changed.
-func (s *stylist) mark(changes map[string]Change) {
+func (s *stylist) mark(changes map[string]ChangeKind) {
 	for i := range s.cast {
 		a := &s.cast[i]
 		change, ok := changes[a.figure.ID]

@@ -5,23 +5,23 @@ import (
 	"math"
 )
 
-// Drawing is a list of shapes in the order in which they are painted. It is
-// immutable once made: one drawing may be written by many goroutines.
+// Drawing is a list of shapes in the order in which they are painted. It is immutable
+// once made, so many goroutines may write it.
 type Drawing struct {
 	width, height float64
 	shapes        []shape
-	ground        int // how many shapes the backdrop has: filled rects and ellipses
+	ground        int // the number of shapes of the backdrop: filled rects and ellipses
 	omitted       int
 }
 
 // Size returns the drawing's own units, which are pixels at its natural size.
 func (d *Drawing) Size() (width, height float64) { return d.width, d.height }
 
-// Omitted returns how many figures, beams and speeches are not in the drawing,
-// because there were more than a picture can show; see the package comment.
+// Omitted returns the number of figures, beams and speeches that exceed the limits of a
+// picture and are left out; see the package comment.
 func (d *Drawing) Omitted() int { return d.omitted }
 
-// kind says which fields of a shape mean something.
+// kind determines which fields of a shape are used.
 type kind uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 )
 
 // shape is one element of a drawing. One struct for all kinds keeps the list
-// in one block of memory, which is what makes drawing it fast.
+// in one block of memory, because that makes drawing fast.
 type shape struct {
 	kind         kind
 	bold         bool
@@ -56,8 +56,8 @@ type shape struct {
 	inner    *Drawing
 }
 
-// textShape returns a text whose w is its width, or 0 if the built-in font does
-// not know that, for want of a character.
+// textShape returns a text whose w is its width, or 0 if the built-in font lacks one of
+// its characters.
 func textShape(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string) shape {
 	w, whole := extent(t, size, bold)
 	if !whole {
@@ -66,7 +66,7 @@ func textShape(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string)
 	return shape{kind: text, x: x, y: y, w: w, size: size, anchor: a, bold: bold, fill: c, text: t}
 }
 
-// anchor says which point of a text its x is.
+// anchor is the point of a text that its x refers to.
 type anchor uint8
 
 const (
@@ -75,8 +75,8 @@ const (
 	end
 )
 
-// symbol is a list of shapes that many uses share. Its name tells everything
-// that it was made of, so that two symbols of one name are the same.
+// symbol is a list of shapes that many uses share. Its name is made of everything that
+// determines its shapes, so that two symbols of one name are equal.
 type symbol struct {
 	name       string
 	pivot      float64 // the y about which a use turns
@@ -84,7 +84,7 @@ type symbol struct {
 	shapes     []shape
 }
 
-// segment is a step of a path. The points that its verb does not need are zero.
+// segment is one command of a path. The points that its verb does not use are zero.
 type segment struct {
 	verb byte // M, L, Q, C or Z
 	p    [3]point
@@ -94,7 +94,7 @@ type point struct{ x, y float64 }
 
 // path reads the part of SVG's path syntax that the figures are written in:
 // absolute M, L, Q, C and Z, each letter written out. It is for literals of
-// this package only: what is wrong with one panics in the first test.
+// this package only: a malformed one panics in the first test.
 func path(d string) []segment {
 	var segments []segment
 	wants := map[byte]int{'M': 2, 'L': 2, 'Q': 4, 'C': 6, 'Z': 0}
@@ -154,8 +154,7 @@ func path(d string) []segment {
 	return segments
 }
 
-// finite reports whether every value is a number of a size that a picture can
-// have anything to do with.
+// finite reports whether every value is a number small enough to be drawn.
 func finite(values ...float64) bool {
 	for _, v := range values {
 		if !(math.Abs(v) < 1e9) {
@@ -165,7 +164,7 @@ func finite(values ...float64) bool {
 	return true
 }
 
-// clamp returns v within low and high, and low for what is no number.
+// clamp returns v within low and high, and low for NaN.
 func clamp(v, low, high float64) float64 {
 	if !(v > low) {
 		return low

@@ -1,6 +1,6 @@
 package picture
 
-// What the tests of this package look at from outside.
+// Unexported functions that the external tests use.
 
 // ParseColor returns the color as four channels.
 func ParseColor(text string) [4]uint8 {
@@ -8,7 +8,7 @@ func ParseColor(text string) [4]uint8 {
 	return [4]uint8{c.R, c.G, c.B, c.A}
 }
 
-// AppendNumber appends a number as SVG has it.
+// AppendNumber appends a number in the form of SVG.
 func AppendNumber(dst []byte, v float64) []byte { return (&svg{b: dst}).num(v).b }
 
 var (
@@ -19,8 +19,8 @@ var (
 	Sincos  = sincos
 )
 
-// ReadSVG makes a drawing of what AppendSVG wrote.
+// ReadSVG makes a drawing of a document that AppendSVG wrote.
 var ReadSVG = readSVG
 
-// MostFigures is how many figures are drawn.
+// MostFigures is the limit of figures in a picture.
 const MostFigures = mostFigures

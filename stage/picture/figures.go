@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// The figures are drawn in units of a hundredth of their height, the foot at
-// 0,0 and the head at 0,-100. None reaches out of this box.
+// The figures are drawn in units of a hundredth of their height, the foot at 0,0 and the
+// head at 0,-100. None exceeds this box.
 const (
 	tall                   = 100.0
 	boxX, boxY, boxW, boxH = -60, -112, 120, 124
 )
 
-// art is how one figure is drawn. The path literals are read once.
+// art draws one figure. Its path literals are parsed once.
 type art struct {
 	name  string
-	broad float64 // how wide it stands: of its shadow
-	right float64 // how far it reaches from its axis at the height of the head
+	broad float64 // the width of its shadow
+	right float64 // its extent to the right of its axis at the height of the head
 	draw  func(b *brush)
 }
 
-// gallery is what can be drawn, in the order that [Figures] tells it.
+// gallery are the figures, in the order of [Figures].
 var gallery = []art{
 	{"person", 44, 24, drawPerson},
 	{"robot", 58, 30, drawRobot},
@@ -42,7 +42,7 @@ var gallery = []art{
 	{"token", 66, 42, drawToken},
 }
 
-// synonyms are other names of what the gallery has.
+// synonyms are other names of figures in the gallery.
 var synonyms = map[string]string{
 	"human": "person", "user": "person", "worker": "person", "peon": "person", "people": "person",
 	"agent": "robot", "bot": "robot", "assistant": "robot",
@@ -58,8 +58,8 @@ var synonyms = map[string]string{
 	"circle": "dot", "orb": "dot", "point": "dot", "ball": "dot",
 }
 
-// Figures returns the names of the figures that pictures have, without their
-// synonyms. Any other name is shown as a token with the first letter of the label.
+// Figures returns the names of the figures that pictures can draw, without their
+// synonyms. Any other name is drawn as a token with the first letter of the label.
 func Figures() []string {
 	names := make([]string, len(gallery))
 	for i, a := range gallery {
@@ -80,7 +80,7 @@ func artOf(name string) *art {
 	return &gallery[len(gallery)-1]
 }
 
-// mood is what a face shows of the state.
+// mood is the expression of a face.
 type mood uint8
 
 const (
@@ -98,12 +98,12 @@ type brush struct {
 	shapes                  []shape
 }
 
-// tintLevels is how many strengths of a tint are told apart: fewer than a flash
-// has frames, so that few symbols are made, and more than one sees.
+// tintLevels is the number of distinct strengths of a tint: few enough that the frames of
+// a flash share symbols, and enough to look smooth.
 const tintLevels = 32
 
-// figureSymbol makes the symbol of a figure. The tint is mixed into every
-// color, which looks as an overlay in the shape of the figure does.
+// figureSymbol makes the symbol of a figure. The tint is mixed into every color, which
+// looks like an overlay in the shape of the figure.
 func figureSymbol(a *art, base, tint color.NRGBA, strength int, m mood) *symbol {
 	b := &brush{
 		base: base, light: mix(base, white, .38), dark: mix(base, black, .28), line: mix(base, black, .52),
@@ -120,7 +120,7 @@ func figureSymbol(a *art, base, tint color.NRGBA, strength int, m mood) *symbol 
 	return &symbol{name: name, pivot: -tall / 2, x: boxX, y: boxY, w: boxW, h: boxH, shapes: b.shapes}
 }
 
-// in returns a color under the tint.
+// in returns a color with the tint mixed in.
 func (b *brush) in(c color.NRGBA) color.NRGBA { return mix(c, b.tint, b.strength) }
 
 func (b *brush) rect(x, y, w, h, r float64, fill color.NRGBA) {
@@ -301,7 +301,7 @@ func gearPath() []segment {
 		}
 		return point{float64(c * radius), float64(s*radius) - 50}
 	}
-	// Six steps for a tooth: four at its root, two at its tip, and two of gap.
+	// Each tooth takes six steps: four at its root, two of them gap, and two at its tip.
 	var out []segment
 	for tooth := range 8 {
 		for i, p := range [...]struct {
@@ -425,8 +425,8 @@ func drawToken(b *brush) {
 	b.oval(0, -49, 33, 33, mix(b.base, black, .12))
 }
 
-// The badges tell the state beside a figure's head. Their box is 100 wide
-// about 0,0.
+// The badges show the state beside a figure's head. Their box is 100 wide, centered at
+// 0,0.
 var (
 	badgeCheck = path("M -22 2 L -6 18 L 24 -16")
 	badgeGlass = path("M -20 -30 L 20 -30 Q 20 -10 4 0 Q 20 10 20 30 L -20 30 Q -20 10 -4 0 Q -20 -10 -20 -30 Z")
@@ -434,8 +434,8 @@ var (
 	badgeSpark = path("M 0 -46 L 10 -12 L 44 0 L 10 12 L 0 46 L -10 12 L -44 0 L -10 -12 Z")
 )
 
-// badge makes the symbol of a state; nil for those that need none. The phase
-// goes through 0, 1, 2 with time.
+// badge makes the symbol of a state, or nil for a state without one. The phase cycles
+// through 0, 1 and 2 with time.
 func badge(state string, phase int) *symbol {
 	b := &brush{line: ink}
 	name := "badge-" + state
@@ -478,7 +478,7 @@ func badge(state string, phase int) *symbol {
 		b.oval(0, 0, 43, 43, red)
 		b.stroke(-16, -16, 16, 16, 11, white)
 		b.stroke(-16, 16, 16, -16, 11, white)
-	case "spark": // beside the wheel of one that acts
+	case "spark": // beside the wheel of acting
 		b.shape(badgeSpark, gold)
 	default:
 		return nil
@@ -486,7 +486,7 @@ func badge(state string, phase int) *symbol {
 	return &symbol{name: name, x: -54, y: -54, w: 108, h: 110, shapes: b.shapes}
 }
 
-// shadow is what every figure stands on: ellipses that grow fainter outwards.
+// shadow is drawn below every figure: ellipses that grow fainter outwards.
 var shadow = &symbol{name: "shadow", x: -50, y: -16, w: 100, h: 32, shapes: []shape{
 	{kind: ellipse, w: 50, h: 16, fill: fade(black, .12)},
 	{kind: ellipse, w: 42, h: 13, fill: fade(black, .14)},

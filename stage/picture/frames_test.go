@@ -14,7 +14,7 @@ var (
 	testStates = []string{"idle", "thinking", "acting", "waiting", "done", "error", "walk", ""}
 )
 
-// forge is a small stage on which everything happens that a frame can hold.
+// forge is a small stage with everything that a frame can contain.
 func forge(background string) *stage.Frame {
 	return &stage.Frame{
 		At: 12350 * time.Millisecond,
@@ -60,7 +60,7 @@ func forge(background string) *stage.Frame {
 	}
 }
 
-// everyone is all figures, going through the states.
+// everyone has all figures, each with another state.
 func everyone() *stage.Frame {
 	f := &stage.Frame{At: 950 * time.Millisecond, Scene: &scene.Scene{Width: 960, Height: 540, Background: "#101826"}}
 	for i, name := range append(picture.Figures(), "unheard of", "robot") {
@@ -85,7 +85,7 @@ func everyone() *stage.Frame {
 	return f
 }
 
-// nameless are figures that want no label, beside one that has one.
+// nameless has figures without a label, and one with a label.
 func nameless() *stage.Frame {
 	f := &stage.Frame{Scene: &scene.Scene{Width: 320, Height: 180, Background: "#101826"}}
 	for i, label := range []string{"", "said", ""} {

@@ -18,14 +18,13 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// arbitrary makes a frame of bytes: any number may be any float, any text any
-// bytes.
+// arbitrary makes a frame of bytes, with arbitrary floats and texts of arbitrary bytes.
 func arbitrary(numbers []byte, words string) *stage.Frame {
 	number := func() float64 {
 		if len(numbers) == 0 {
 			return 1
 		}
-		// Small numbers are likelier than any others.
+		// Small numbers are more frequent.
 		if numbers[0] < 200 {
 			v := float64(numbers[0]) * 5
 			numbers = numbers[1:]
@@ -68,7 +67,7 @@ func arbitrary(numbers []byte, words string) *stage.Frame {
 	return f
 }
 
-// wellFormed reads a document to its end and reports what is wrong with it.
+// wellFormed reads a document to its end and fails the test on an error.
 func wellFormed(data []byte) error {
 	d := xml.NewDecoder(strings.NewReader(string(data)))
 	for {
@@ -88,7 +87,7 @@ func FuzzDraw(f *testing.F) {
 	f.Add([]byte("\xff\x00\x00\x00\x00\x00\x00\xf0\x7f\xff\x00\x00\x00\x00\x00\x00\xf8\x7f"), "", -5)
 	f.Fuzz(func(t *testing.T, numbers []byte, words string, width int) {
 		if len(numbers) > 1024 || len(words) > 4096 {
-			return // a frame of that size has no more to tell
+			return // a larger frame tests nothing more
 		}
 		frame := arbitrary(numbers, words)
 		opt := picture.Options{Width: min(width, 2000), Title: words, Address: words, Clock: width%2 == 0, Places: width%3 == 0}

@@ -12,42 +12,41 @@ import (
 	"iter"
 )
 
-// Animation says how frames become an animated GIF.
-type Animation struct {
-	Options // of every frame; a cell's caption stands in place of the address
+// GIFOptions are the options of an animated GIF.
+type GIFOptions struct {
+	Options // of every frame; a cell's caption replaces the address
 
 	// Pixels is the width of the animation, 16 to 2048. Zero means the drawing's
 	// own width.
 	Pixels int
 
-	// Rate is how many frames are shown a second, 1 to 50; GIF knows time in
-	// hundredths. Zero means 20.
+	// Rate is the number of frames a second, 1 to 50, because GIF measures time in
+	// hundredths of a second. Zero means 20.
 	Rate int
 
-	// Once plays the animation once; else it begins again for ever.
+	// Once plays the animation once. Otherwise it repeats forever.
 	Once bool
 }
 
-// ErrNoFrames tells that an animation would have no frame.
+// ErrNoFrames is the error of an animation without a frame.
 var ErrNoFrames = errors.New("picture: no frames to animate")
 
 const (
 	mostGIFWidth = 2048
-	// looked is how many frames are looked at to choose the colors, of the first
-	// ahead frames. The others are kept as frames, not as images.
+	// The colors are chosen from looked of the first ahead frames. The others are kept as
+	// frames and not as images, to save memory.
 	ahead, looked = 64, 8
 )
 
 // Animate writes the frames as an animated GIF. All of them have one palette,
-// chosen from the first sixty-four, with an even part of it for colors that come
-// later, and no dithering: what does not change does not flicker. Only what
-// differs from the frame before is written, and no more than three images are
-// in memory, however long the animation is.
+// chosen from the first sixty-four with an even cube for the colors of later frames, and
+// no dithering, so that unchanged areas do not flicker. Each frame is written as its
+// difference from the one before, and at most three images are in memory, however long
+// the animation is.
 //
-// The caption of a cell is shown where the address stands in its line below.
-// All frames have the size of the first. An error of w ends it; the output is
-// then not complete.
-func Animate(w io.Writer, cells iter.Seq[Cell], opt Animation) error {
+// The caption of a cell is shown in place of the address. All frames have the size of the
+// first. After an error of w the output is incomplete.
+func Animate(w io.Writer, cells iter.Seq[Cell], opt GIFOptions) error {
 	a := animator{opt: opt, w: w, r: NewRasterizer(), width: min(opt.Pixels, mostGIFWidth)}
 	for c := range cells {
 		if a.gif == nil && len(a.first) < ahead {
@@ -72,7 +71,7 @@ func Animate(w io.Writer, cells iter.Seq[Cell], opt Animation) error {
 
 // animator keeps the first frames until it knows the colors.
 type animator struct {
-	opt   Animation
+	opt   GIFOptions
 	w     io.Writer
 	r     *Rasterizer
 	width int
@@ -120,7 +119,7 @@ func (a *animator) draw(c Cell) *Drawing {
 func (a *animator) show(c Cell) error {
 	img := a.r.Image(a.draw(c), a.width)
 	if img.Rect != a.size {
-		// A scene of another shape: its picture is cut, or filled up with black.
+		// The scene has another shape: its picture is cropped, or padded with black.
 		a.same = scratch(a.same, a.size)
 		draw.Draw(a.same, a.size, image.Black, image.Point{}, draw.Src)
 		draw.Draw(a.same, img.Rect, img, image.Point{}, draw.Src)
@@ -129,25 +128,25 @@ func (a *animator) show(c Cell) error {
 	return a.gif.frame(img)
 }
 
-// gifWriter writes a GIF as it comes. image/gif wants all frames at once.
+// gifWriter writes a GIF frame by frame. image/gif needs all frames at once.
 type gifWriter struct {
 	w       *bufio.Writer
 	size    image.Rectangle
 	palette []color.RGBA
 	nearest [1 << 21]uint8 // of a color of 7 bits a channel, 0 if not looked up yet
 	rate    int
-	shown   []uint8 // what is seen so far
+	shown   []uint8 // the image as it is displayed so far
 	now     []uint8
-	part    []uint8 // of the frame that is kept back
+	part    []uint8 // the pixels of the frame that is held back
 	at      image.Rectangle
-	held    int // frames that the kept one stands for
+	held    int // the number of equal frames that are held back as one
 	count   int // frames before it
 }
 
-// clearIndex is the color that lets what was there be seen.
+// clearIndex is the transparent color: the frame before shows through.
 const clearIndex = 0
 
-func newGIF(w io.Writer, size image.Rectangle, palette []color.RGBA, opt Animation) *gifWriter {
+func newGIF(w io.Writer, size image.Rectangle, palette []color.RGBA, opt GIFOptions) *gifWriter {
 	g := &gifWriter{w: bufio.NewWriter(w), size: size, palette: palette, rate: min(max(opt.Rate, 0), 50)}
 	if g.rate == 0 {
 		g.rate = 20
@@ -175,13 +174,13 @@ func newGIF(w io.Writer, size image.Rectangle, palette []color.RGBA, opt Animati
 	return g
 }
 
-// bytes writes b. A failure stays in the buffered writer, which frame asks.
+// bytes writes b. The buffered writer keeps the error, which the caller gets later.
 func (g *gifWriter) bytes(b []byte) { _, _ = g.w.Write(b) }
 
 func (g *gifWriter) word(v int) { g.bytes([]byte{uint8(v), uint8(v >> 8)}) }
 
-// frame shows the next frame. It is kept back until a different one follows,
-// because its time has to be written before it.
+// frame adds the next frame. It is held back until a different one follows, because its
+// duration is written before its pixels.
 func (g *gifWriter) frame(img *image.RGBA) error {
 	for i := range g.now {
 		p := img.Pix[4*i:][:4]
@@ -215,7 +214,8 @@ func (g *gifWriter) frame(img *image.RGBA) error {
 	return nil
 }
 
-// changed returns the least rectangle outside of which now is what is shown.
+// changed returns the smallest rectangle that contains every difference between now and
+// the displayed image.
 func (g *gifWriter) changed() image.Rectangle {
 	var r image.Rectangle
 	w := g.size.Dx()
@@ -237,13 +237,13 @@ func (g *gifWriter) changed() image.Rectangle {
 	return r
 }
 
-// release writes the frame that was kept back.
+// release writes the frame that was held back.
 func (g *gifWriter) release() error {
 	if g.held == 0 {
 		return nil
 	}
-	// The time up to a frame is rounded, not that between two, so that nothing
-	// is lost over many.
+	// The time since the beginning is rounded, not the time between two frames, so that
+	// rounding errors do not add up.
 	at := func(frame int) int { return (frame*100 + g.rate/2) / g.rate }
 	delay := at(g.count+g.held) - at(g.count)
 	g.count += g.held
@@ -282,8 +282,8 @@ func (g *gifWriter) end() error {
 	return nil
 }
 
-// index returns the nearest color of the palette. Colors that do not differ in
-// their upper seven bits are one, which keeps the search to once for each.
+// index returns the nearest color of the palette. Colors with equal upper seven bits
+// share one search.
 func (g *gifWriter) index(r, gr, b uint8) uint8 {
 	key := int(r>>1)<<14 | int(gr>>1)<<7 | int(b>>1)
 	if i := g.nearest[key]; i != 0 {
@@ -296,7 +296,7 @@ func (g *gifWriter) index(r, gr, b uint8) uint8 {
 			best, least = i, d
 		}
 	}
-	g.nearest[key] = uint8(best + 1) // 0 is the clear one
+	g.nearest[key] = uint8(best + 1) // 0 means not looked up; the transparent color is never nearest
 	return g.nearest[key]
 }
 
@@ -329,7 +329,7 @@ func (b *blocks) flush() error {
 	return err
 }
 
-// close writes what is left and the empty block that ends the data.
+// close writes the remaining bytes and the empty block that ends the data.
 func (b *blocks) close() error {
 	if b.n > 0 {
 		if err := b.flush(); err != nil {

@@ -2,7 +2,6 @@ package picture_test
 
 import (
 	"bytes"
-	"errors"
 	"image"
 	"image/draw"
 	"image/gif"
@@ -10,6 +9,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
@@ -29,8 +31,8 @@ func walk(n, still int) iter.Seq[picture.Cell] {
 	}
 }
 
-// TestAnimate writes animations and plays them: each frame is, as far as 255
-// colors go, the picture of its frame, for the right time.
+// TestAnimate writes animations and plays them: each image is the picture of its frame,
+// within the precision of 255 colors, and has the right duration.
 func TestAnimate(t *testing.T) {
 	const pixels = 240
 	for _, tt := range []struct {
@@ -43,13 +45,9 @@ func TestAnimate(t *testing.T) {
 		{80, 3, 50, 80, 166},
 	} {
 		var b bytes.Buffer
-		if err := picture.Animate(&b, walk(tt.n, tt.still), picture.Animation{Pixels: pixels, Rate: tt.rate}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, picture.Animate(&b, walk(tt.n, tt.still), picture.GIFOptions{Pixels: pixels, Rate: tt.rate}))
 		g, err := gif.DecodeAll(&b)
-		if err != nil {
-			t.Fatalf("%+v: %v", tt, err)
-		}
+		require.NoErrorf(t, err, "%+v", tt)
 		total := 0
 		for _, d := range g.Delay {
 			total += d
@@ -63,9 +61,7 @@ func TestAnimate(t *testing.T) {
 			draw.Draw(canvas, img.Rect, img, img.Rect.Min, draw.Over)
 			c, _ := next()
 			d, err := picture.DiffImages(picture.Draw(c.Frame, picture.Options{}).Image(pixels), canvas, nil, 40)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if d.Share > .002 {
 				t.Errorf("%+v: frame %d: %d of %d pixels differ by more than 40, the most by %d", tt, i, d.Differ, d.Compared, d.Most)
 			}
@@ -74,17 +70,13 @@ func TestAnimate(t *testing.T) {
 	}
 }
 
-// TestAnimateSameColors shows that what does not change keeps its color: from
-// one frame to the next, only the box of the walker is written.
+// TestAnimateSameColors checks that unchanged areas keep their colors: from one frame to
+// the next, only the box of the walker is written.
 func TestAnimateSameColors(t *testing.T) {
 	var b bytes.Buffer
-	if err := picture.Animate(&b, walk(4, 0), picture.Animation{Pixels: 480, Once: true}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, picture.Animate(&b, walk(4, 0), picture.GIFOptions{Pixels: 480, Once: true}))
 	g, err := gif.DecodeAll(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if g.LoopCount != -1 {
 		t.Errorf("loop count %d, want -1 for once", g.LoopCount)
 	}
@@ -95,8 +87,8 @@ func TestAnimateSameColors(t *testing.T) {
 	}
 }
 
-// TestAnimateCaptions finds the caption of each frame where its address would
-// stand, and the animation's own address where a frame has none.
+// TestAnimateCaptions checks that the caption of a frame replaces the address, and that a
+// frame without one has the address of the animation.
 func TestAnimateCaptions(t *testing.T) {
 	const pixels = 960
 	captions := []string{"812", "812+50ms", ""}
@@ -106,9 +98,7 @@ func TestAnimateCaptions(t *testing.T) {
 	}
 	var b bytes.Buffer
 	opt := picture.Options{Title: "A day at the forge", Address: "somewhere", Clock: true}
-	if err := picture.Animate(&b, slices.Values(cells), picture.Animation{Options: opt, Pixels: pixels}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, picture.Animate(&b, slices.Values(cells), picture.GIFOptions{Options: opt, Pixels: pixels}))
 	g, err := gif.DecodeAll(&b)
 	if err != nil || len(g.Image) != len(cells) {
 		t.Fatalf("%d images, %v", len(g.Image), err)
@@ -121,9 +111,7 @@ func TestAnimateCaptions(t *testing.T) {
 			want.Address = captions[i]
 		}
 		d, err := picture.DiffImages(picture.Draw(cells[i].Frame, want).Image(pixels), canvas, nil, 60)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if d.Differ > 40 {
 			t.Errorf("frame %d: %d pixels differ, the most by %d", i, d.Differ, d.Most)
 		}
@@ -133,26 +121,20 @@ func TestAnimateCaptions(t *testing.T) {
 	}
 }
 
-// TestAnimateErrors animates nothing, frames of two shapes, and to writers that
-// fail after any number of bytes.
+// TestAnimateErrors animates no frames, frames of two shapes, and to writers that fail
+// after any number of bytes.
 func TestAnimateErrors(t *testing.T) {
-	if err := picture.Animate(&bytes.Buffer{}, slices.Values[[]picture.Cell](nil), picture.Animation{}); !errors.Is(err, picture.ErrNoFrames) {
-		t.Errorf("err = %v, want ErrNoFrames", err)
-	}
+	assert.ErrorIs(t, picture.Animate(&bytes.Buffer{}, slices.Values[[]picture.Cell](nil), picture.GIFOptions{}), picture.ErrNoFrames)
 	other := forge("")
 	other.Scene.Width = 300
 	shapes := []picture.Cell{{Frame: forge("")}, {Frame: other}, {Frame: forge("")}}
 	var b bytes.Buffer
-	if err := picture.Animate(&b, slices.Values(shapes), picture.Animation{Pixels: 64}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, picture.Animate(&b, slices.Values(shapes), picture.GIFOptions{Pixels: 64}))
 	if g, err := gif.DecodeAll(bytes.NewReader(b.Bytes())); err != nil || len(g.Image) != 3 {
 		t.Errorf("two shapes: %v", err)
 	}
 	for n := 0; n < b.Len(); n += 97 {
-		err := picture.Animate(&failing{after: n}, slices.Values(shapes), picture.Animation{Pixels: 64})
-		if !errors.Is(err, errFull) {
-			t.Errorf("after %d bytes: err = %v, want %v", n, err, errFull)
-		}
+		err := picture.Animate(&failing{after: n}, slices.Values(shapes), picture.GIFOptions{Pixels: 64})
+		assert.ErrorIsf(t, err, errFull, "after %d bytes: err = %v, want %v", n, err, errFull)
 	}
 }

@@ -46,7 +46,7 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 func (r *Rasterizer) load(f *face, g sfnt.GlyphIndex) []segment {
 	segments, err := f.font.LoadGlyph(&r.font, g, f.em, nil)
 	if err != nil {
-		return nil // the built-in fonts have what their tables promise
+		return nil // does not happen: the built-in fonts match their tables
 	}
 	out := make([]segment, 0, len(segments))
 	em := float64(f.em)

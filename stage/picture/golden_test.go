@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// goldens are the documents of testdata, by name. They are to be looked at
-// whenever they change.
+// goldens are the documents of testdata, by name. A change of one needs a look at the
+// picture.
 func goldens() map[string]*picture.Drawing {
 	after := forge("#101826")
 	after.At += time.Second
@@ -49,22 +50,18 @@ func goldens() map[string]*picture.Drawing {
 	}
 }
 
-// TestSVGGolden holds the documents against the stored ones, byte for byte.
-// That they are the same on every machine is seen where this test runs.
+// TestSVGGolden compares the documents with the stored ones byte for byte. Run on several
+// architectures, it proves that they are the same on each.
 func TestSVGGolden(t *testing.T) {
 	for name, d := range goldens() {
 		t.Run(name, func(t *testing.T) {
 			got := d.AppendSVG(nil)
 			file := filepath.Join("testdata", name+".svg")
 			if *update {
-				if err := os.WriteFile(file, got, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(file, got, 0o666))
 			}
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 				t.Errorf("%s differs (-want +got):\n%s", file, diff)
 			}
@@ -72,38 +69,28 @@ func TestSVGGolden(t *testing.T) {
 	}
 }
 
-// TestImageGolden holds one image against a stored one. Versions of the
-// rasterizing library may differ a little at edges.
+// TestImageGolden compares one image with a stored one. Versions of the rasterizing
+// library may differ slightly at edges.
 func TestImageGolden(t *testing.T) {
 	got := picture.Draw(forge("#101826"), picture.Options{Width: 400, Clock: true}).Image(0)
 	file := filepath.Join("testdata", "forge.png")
 	if *update {
 		var b bytes.Buffer
-		if err := picture.EncodePNG(&b, got); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, picture.EncodePNG(&b, got))
+		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o666))
 	}
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := picture.DiffImages(want, got, nil, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d.Share > .001 {
 		t.Errorf("%d of %d pixels differ, by up to %d", d.Differ, d.Compared, d.Most)
 	}
 }
 
-// TestTerminalGolden holds frames as text against the stored ones.
+// TestTerminalGolden compares frames as text with the stored ones.
 func TestTerminalGolden(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-- forge, 72 by 16 --\n%s", picture.Terminal(forge(""), 72, 16, false))
@@ -115,14 +102,10 @@ func TestTerminalGolden(t *testing.T) {
 	got := b.String()
 	file := filepath.Join("testdata", "terminal.txt")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 		t.Errorf("%s differs (-want +got):\n%s", file, diff)
 	}

@@ -15,16 +15,16 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// Options say how a frame is laid out. The zero value is a good picture.
+// Options are the options of a picture. The zero value gives a good one.
 type Options struct {
-	// Width is the drawing's natural width, 16 to 8192. Zero means 960. It
-	// decides how large texts are beside the figures: a drawing made 320 wide
-	// reads well at 320 pixels, one made 960 wide and scaled down does not.
+	// Width is the drawing's natural width, 16 to 8192. Zero means 960. It determines the
+	// size of texts relative to the figures: a drawing made 320 wide is legible at 320
+	// pixels, a drawing made 960 wide and scaled down is not.
 	Width int
 
-	// Title, Address and Clock make a line below the picture: the title at its
-	// left, at its right the address (such as 812+350ms) and the session time.
-	// Without any of them there is no line.
+	// Title, Address and Clock add a line below the picture: the title at the left, the
+	// address (such as 812+350ms) and the session time at the right. Without any of them
+	// there is no line.
 	Title   string
 	Address string
 	Clock   bool
@@ -33,16 +33,15 @@ type Options struct {
 	Places bool
 }
 
-// What a picture holds at most. What comes later in the frame is left out, and
-// counted.
+// The limits of a picture. Further elements of the frame are left out and counted.
 const (
 	mostFigures  = 10000
 	mostBeams    = 500
 	mostSpeeches = 300
 	mostPlaces   = 500
 
-	// mostPaint bounds what the figures cover together, in pictures: ten
-	// thousand figures of the picture's size would be an hour's painting.
+	// mostPaint bounds the area that the figures cover together, in pictures: painting
+	// ten thousand figures of the picture's size would take an hour.
 	mostPaint = 24
 )
 
@@ -54,10 +53,10 @@ const (
 
 // stylist makes one drawing of one frame.
 //
-// Its arithmetic ends up in bytes that have to be the same everywhere, so every
-// product that is added to something is converted first, which forbids a
-// compiler to round the two at once; halves and doubles, too, though they are
-// exact either way, so that a look at the instructions is proof enough.
+// Its results are written as bytes that must be the same on every machine, so every
+// product is converted before it is added, which forbids the compiler to fuse the two
+// operations. Halves and doubles are converted too, although they are exact, so that the
+// absence of fused instructions proves the rule (internal/fpcheck).
 type stylist struct {
 	d     *Drawing
 	f     *stage.Frame
@@ -85,7 +84,7 @@ type symbolKey struct {
 	mood       mood
 }
 
-// actor is a figure with its place in the picture.
+// actor is a figure with its position in the picture.
 type actor struct {
 	figure *stage.Figure
 	art    *art
@@ -94,8 +93,8 @@ type actor struct {
 	badge  *symbol
 }
 
-// Draw makes the drawing of a frame. It depends on nothing but its arguments,
-// and changes neither.
+// Draw makes the drawing of a frame. It depends only on its arguments and does not change
+// them.
 func Draw(f *stage.Frame, opt Options) *Drawing {
 	s := newStylist(f, opt)
 	s.draw(opt)
@@ -130,7 +129,7 @@ func newStylist(f *stage.Frame, opt Options) *stylist {
 	if !finite(sw, sh) || sw <= 0 || sh <= 0 {
 		sw, sh = 960, 540
 	}
-	// A scene that is a stripe stands in a picture that is not.
+	// The picture of a very long or very high scene has a moderate shape.
 	s.height = math.Max(1, math.Round(clamp(float64(s.width*(sh/sw)), s.width/4, s.width*2)))
 	s.k = math.Min(s.width/sw, s.height/sh)
 	s.dx = (s.width - float64(sw*s.k)) / 2
@@ -149,23 +148,23 @@ func newStylist(f *stage.Frame, opt Options) *stylist {
 
 func (s *stylist) add(sh shape) { s.d.shapes = append(s.d.shapes, sh) }
 
-// at returns where a point of the scene is in the picture.
+// at maps a point of the scene to the picture.
 func (s *stylist) at(x, y float64) (float64, float64) {
 	return s.dx + float64(x*s.k), s.dy + float64(y*s.k)
 }
 
-// write adds a text. It must be clean.
+// write adds a text, which must be clean.
 func (s *stylist) write(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string) {
 	if t != "" && c.A > 0 {
 		s.add(textShape(x, y, size, a, bold, c, t))
 	}
 }
 
-// background is the ground with its grid, lines of which are a round number of
-// the scene's units apart.
+// background draws the ground with a grid, whose lines are a round number of the scene's
+// units apart.
 func (s *stylist) background() {
 	s.add(shape{kind: rect, w: s.width, h: s.height, fill: s.ground})
-	// The light falls on the middle of the stage.
+	// The middle of the stage is lighter.
 	for _, r := range [...]float64{.68, .52, .38} {
 		s.add(shape{
 			kind: ellipse, x: s.width / 2, y: float64(s.height * .56), w: float64(s.width * r), h: float64(s.height * r),
@@ -189,8 +188,7 @@ func (s *stylist) background() {
 	s.d.ground = len(s.d.shapes)
 }
 
-// roundStep returns the least of 1, 2 or 5 times a power of ten that is not
-// below v.
+// roundStep returns the smallest of 1, 2 and 5 times a power of ten that is at least v.
 func roundStep(v float64) float64 {
 	p := 1.0
 	for p > v {
@@ -207,8 +205,8 @@ func roundStep(v float64) float64 {
 	return float64(p * 10)
 }
 
-// places shows the slots as marks on the ground and, if asked, all places by
-// name.
+// places draws the slots as marks on the ground and, with [Options.Places], all places
+// with their names.
 func (s *stylist) places(named bool) {
 	mark := fade(s.text, .1)
 	size := float64(10.5 * s.u)
@@ -270,7 +268,7 @@ func (s *stylist) places(named bool) {
 }
 
 func (s *stylist) inside(x, y float64) bool {
-	return x >= 0 && y >= 0 && x <= s.width && y <= s.height // false for what is no number
+	return x >= 0 && y >= 0 && x <= s.width && y <= s.height // false for NaN
 }
 
 // figures draws the figures with their shadows and badges.
@@ -299,8 +297,8 @@ func (s *stylist) figures() {
 	}
 }
 
-// place finds where a figure stands and how much of the picture it covers. It
-// answers false for what is not to be seen.
+// place computes the position of a figure and the area that it covers. It returns false
+// for a figure that is not visible.
 func (s *stylist) place(f *stage.Figure) (actor, float64, bool) {
 	if !f.Visible || !(f.Opacity > 0) || !finite(f.X, f.Y, f.Scale, f.Look.Size) || f.Scale <= 0 {
 		return actor{}, 0, false
@@ -311,7 +309,7 @@ func (s *stylist) place(f *stage.Figure) (actor, float64, bool) {
 	}
 	a := actor{figure: f, art: artOf(f.Look.Figure), h: clamp(float64(size*f.Scale)*s.k, 1, 4*s.height)}
 	a.x, a.y = s.at(f.X, f.Y)
-	// However it is turned about its middle, it is within this square.
+	// The figure is within this square at every rotation about its middle.
 	reach := float64(a.h * .9)
 	cy := a.y - float64(a.h/2)
 	w := math.Min(s.width, a.x+reach) - math.Max(0, a.x-reach)
@@ -370,8 +368,8 @@ func (s *stylist) figure(a *actor) {
 	a.badge = s.badgeOf(f.State)
 }
 
-// nameOf returns what a token is called: it has a letter, whether or not it has
-// a label.
+// nameOf returns the name that gives a token its letter, also for a figure without a
+// label.
 func nameOf(f *stage.Figure) string {
 	if f.Label != "" {
 		return f.Label
@@ -387,12 +385,12 @@ func initial(name string) string {
 	return "?"
 }
 
-// badgeOf returns the badge of a state, nil for those that have none.
+// badgeOf returns the badge of a state, or nil if it has none.
 func (s *stylist) badgeOf(state string) *symbol {
 	if sym, ok := s.badges[state]; ok {
 		return sym
 	}
-	if len(s.badges) > 64 { // states are a few words
+	if len(s.badges) > 64 { // a bound for arbitrary states
 		return nil
 	}
 	phase := int(s.f.At/(300*time.Millisecond)) % 3
@@ -404,7 +402,7 @@ func (s *stylist) badgeOf(state string) *symbol {
 	return sym
 }
 
-// badgeAt returns the middle of an actor's badge and its size.
+// badgeAt returns the center and the size of an actor's badge.
 func (s *stylist) badgeAt(a *actor) (x, y, size float64) {
 	size = clamp(float64(a.h*.36), float64(15*s.u), float64(34*s.u))
 	x = a.x + float64(float64(a.h*a.art.right)/100) + float64(size*.25)
@@ -434,7 +432,7 @@ func (s *stylist) badge(a *actor) {
 	})
 }
 
-// footer writes the line below the picture, and above it what was left out.
+// footer writes the line below the picture, and above it the count of omissions.
 func (s *stylist) footer(opt Options) {
 	u := s.u
 	size := float64(12.5 * u)
@@ -470,7 +468,7 @@ func (s *stylist) footer(opt Options) {
 	s.write(pad, y, size, start, true, title, shorten(strings.TrimSpace(clean(opt.Title)), size, true, math.Max(0, right-pad)))
 }
 
-// clock returns session time as people write it: 1:02.350.
+// clock formats session time for readers: 1:02.350.
 func clock(at time.Duration) string {
 	sign := ""
 	ms := at.Milliseconds()

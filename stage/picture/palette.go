@@ -8,16 +8,15 @@ import (
 	"slices"
 )
 
-// histogram counts the colors of images: the colors themselves, as long as they
-// are not too many, and all of them by the upper five bits of their channels,
-// with sums.
+// histogram counts the colors of images: single colors up to mostExact of them, and all
+// colors by the upper five bits of their channels, with sums.
 type histogram struct {
 	exact map[uint32]int64 // by red, green, blue
 	bins  [1 << 15]bin
 }
 
-// mostExact bounds the colors that are counted each by itself. A picture has a
-// few planes and thousands of shades between them.
+// mostExact bounds the colors that are counted individually. A picture has a few plain
+// areas and thousands of shades at their edges.
 const mostExact = 1 << 15
 
 type bin struct {
@@ -47,16 +46,15 @@ func (h *histogram) add(img *image.RGBA) {
 	}
 }
 
-// palette returns at most n colors: an even cube of 64 for whatever comes
-// later, the 80 that fill most of the pictures as they are, and the rest by
-// median cut of what was counted.
+// palette returns at most n colors: an even cube of 64 for colors of later frames, the 80
+// most frequent ones unchanged, and the rest by median cut of the counted colors.
 func (h *histogram) palette(n int) []color.RGBA {
 	const planes = 80
 	out := make([]color.RGBA, 0, n)
 	for i := range 64 {
 		out = append(out, color.RGBA{uint8(i >> 4 * 85), uint8(i >> 2 & 3 * 85), uint8(i & 3 * 85), 255})
 	}
-	// Equally frequent ones by their value, so that no order of a map is seen.
+	// Ties are broken by value, so that the order of the map has no effect.
 	frequent := slices.SortedFunc(maps.Keys(h.exact), func(x, y uint32) int {
 		return cmp.Or(cmp.Compare(h.exact[y], h.exact[x]), cmp.Compare(x, y))
 	})
@@ -71,8 +69,8 @@ func (h *histogram) palette(n int) []color.RGBA {
 	}
 	boxes := [][]bin{all}
 	for room := n - len(out); len(boxes) < room; {
-		// The box with the widest spread is cut; the number of its pixels counts
-		// a little, so that a rare color is not lost to shades of the ground.
+		// The box with the widest spread is cut. The number of its pixels has little
+		// weight, so that shades of the ground do not displace a rare color.
 		worst, most := -1, int64(0)
 		for i, b := range boxes {
 			_, spread := widest(b)

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/stage"
@@ -21,23 +23,19 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// TestOutputsAgree reads the SVG of a drawing back and paints what it says: the
-// image is that of the drawing itself, but for the hundredths that SVG rounds.
+// TestOutputsAgree reads the SVG of a drawing back and paints it. The image is that of the
+// drawing itself, except for SVG's rounding to hundredths.
 func TestOutputsAgree(t *testing.T) {
 	for name, d := range goldens() {
 		t.Run(name, func(t *testing.T) {
 			read, err := picture.ReadSVG(d.AppendSVG(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			w, h := d.Size()
 			if rw, rh := read.Size(); rw != w || rh != h {
 				t.Errorf("size is %v by %v, want %v by %v", rw, rh, w, h)
 			}
 			diff, err := picture.DiffImages(d.Image(0), read.Image(0), nil, 12)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			if diff.Share > .0005 {
 				t.Errorf("%d of %d pixels differ, by up to %d", diff.Differ, diff.Compared, diff.Most)
 			}
@@ -48,8 +46,8 @@ func TestOutputsAgree(t *testing.T) {
 	}
 }
 
-// TestDrawIsPure draws one frame twice, with other drawings between, and finds
-// the same bytes and pixels.
+// TestDrawIsPure draws one frame twice, with other drawings in between, and expects the
+// same bytes and pixels.
 func TestDrawIsPure(t *testing.T) {
 	r := picture.NewRasterizer()
 	first := picture.Draw(forge(""), picture.Options{}).AppendSVG(nil)
@@ -61,17 +59,15 @@ func TestDrawIsPure(t *testing.T) {
 	}
 	for range 2 {
 		d, err := picture.DiffImages(pixels, r.Image(picture.Draw(forge(""), picture.Options{}), 500), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if d.Differ > 0 {
 			t.Errorf("%d pixels differ in used memory", d.Differ)
 		}
 	}
 }
 
-// TestShadowOnGround finds the shadow of a flying figure below it, and the
-// figure's own place unchanged.
+// TestShadowOnGround checks that the shadow of a flying figure is below it, and that the
+// figure's own position is unchanged.
 func TestShadowOnGround(t *testing.T) {
 	f := forge("#101826")
 	f.Figures = f.Figures[3:4]
@@ -98,7 +94,7 @@ func TestShadowOnGround(t *testing.T) {
 	}
 }
 
-// TestSizes asks for drawings and images of odd sizes.
+// TestSizes makes drawings and images of unusual sizes.
 func TestSizes(t *testing.T) {
 	frame := func(w, h float64) *stage.Frame {
 		return &stage.Frame{Scene: &scene.Scene{Width: w, Height: h}}
@@ -134,7 +130,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestBounds draws frames that hold far too much, and finds what was left out
+// TestBounds draws frames that exceed the limits, and checks that the omissions are
 // counted and shown.
 func TestBounds(t *testing.T) {
 	crowded := crowd(picture.MostFigures + 25)
@@ -171,7 +167,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestUnlabelled draws a figure without a label: its ID is not shown instead, in
+// TestUnlabelled checks that the ID of a figure without a label is not shown, neither in
 // pictures nor in text.
 func TestUnlabelled(t *testing.T) {
 	for label, want := range map[string]bool{"": false, "oak": true} {
@@ -185,7 +181,7 @@ func TestUnlabelled(t *testing.T) {
 	}
 }
 
-// TestUnseen draws figures that cannot be seen: the picture is that of none.
+// TestUnseen checks that invisible figures give the picture of an empty stage.
 func TestUnseen(t *testing.T) {
 	empty := picture.Draw(&stage.Frame{}, picture.Options{}).AppendSVG(nil)
 	good := stage.Figure{ID: "a", X: 100, Y: 100, Visible: true, Opacity: 1, Scale: 1, Text: "x", TextOpacity: 1, State: "done"}
@@ -212,8 +208,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestSymbolsAreNamedByContent collects the symbols of many drawings: one name
-// always stands for the same shapes, so that documents can share a page.
+// TestSymbolsAreNamedByContent collects the symbols of many drawings and checks that one
+// name always means the same shapes, so that documents can share a page.
 func TestSymbolsAreNamedByContent(t *testing.T) {
 	seen := map[string]string{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -236,7 +232,7 @@ func TestSymbolsAreNamedByContent(t *testing.T) {
 	})
 }
 
-// TestParseColor reads CSS colors, and black for what is none.
+// TestParseColor parses CSS colors and texts that are not colors.
 func TestParseColor(t *testing.T) {
 	for text, want := range map[string][4]uint8{
 		"#fff": {255, 255, 255, 255}, "#1a2B3c": {26, 43, 60, 255}, "#1234": {17, 34, 51, 68}, "#11223344": {17, 34, 51, 68},
@@ -282,8 +278,8 @@ func TestSincos(t *testing.T) {
 	})
 }
 
-// TestTexts cuts and wraps arbitrary texts: nothing is wider than it may be, no
-// line is too many, and what is clean stays as it is.
+// TestTexts cuts and wraps arbitrary texts: no line is too wide, there are not too many
+// lines, and a clean text stays unchanged.
 func TestTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := picture.Clean(rapid.String().Draw(t, "text"))
@@ -321,6 +317,13 @@ func TestTexts(t *testing.T) {
 	}
 	if got, want := picture.Clean("a\x1b[31m\nb\u202ec\x7f\xff"), "a␛[31m b\ufffdc␡\ufffd"; got != want {
 		t.Errorf("clean: %q, want %q", got, want)
+	}
+	// Invisible characters can hide text from readers; those that join letters and emoji stay.
+	if got, want := picture.Clean("a\u200bb\u2060c\U000e0041d\ufff9e\ufefff\u180e"), "a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\ufffd"; got != want {
+		t.Errorf("clean: %q, want %q", got, want)
+	}
+	if joined := "👩\u200d🚀 می\u200cخواهم co\u00adop"; picture.Clean(joined) != joined {
+		t.Errorf("clean: %q", picture.Clean(joined))
 	}
 }
 
@@ -440,9 +443,7 @@ func TestDiffImages(t *testing.T) {
 		{mask, 3, picture.PixelDifference{Compared: 99, Most: 3}},
 	} {
 		got, err := picture.DiffImages(a, b, tt.mask, tt.tolerance)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		marked := 0
 		for i := range 100 {
 			if c := got.Image.RGBAAt(i%10, i/10); c.R == 255 && c.G < 100 {
@@ -471,32 +472,25 @@ func TestDiffImages(t *testing.T) {
 	}
 }
 
-// TestEncodePNG writes an image and reads it back, and passes on what a writer
-// says.
+// TestEncodePNG writes an image and reads it back, and returns the error of a writer.
 func TestEncodePNG(t *testing.T) {
 	img := picture.Draw(forge(""), picture.Options{}).Image(100)
 	var b strings.Builder
-	for range 2 { // the second time in used memory
+	for range 2 { // the second time with reused buffers
 		b.Reset()
-		if err := picture.EncodePNG(&b, img); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, picture.EncodePNG(&b, img))
 	}
 	back, err := png.Decode(strings.NewReader(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if d, err := picture.DiffImages(img, back, nil, 0); err != nil || d.Differ > 0 {
 		t.Errorf("differs after reading: %+v, %v", d, err)
 	}
-	if err := picture.EncodePNG(&failing{after: 10}, img); !errors.Is(err, errFull) {
-		t.Errorf("err = %v, want %v", err, errFull)
-	}
+	assert.ErrorIs(t, picture.EncodePNG(&failing{after: 10}, img), errFull)
 }
 
 var errFull = errors.New("disk full")
 
-// failing takes some bytes and then no more.
+// failing is a writer that fails after some bytes.
 type failing struct{ after int }
 
 func (f *failing) Write(p []byte) (int, error) {

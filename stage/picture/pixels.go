@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// EncodePNG writes an image as PNG, for speed rather than for the last byte.
+// EncodePNG writes an image as PNG, compressed for speed rather than for size.
 func EncodePNG(w io.Writer, img image.Image) error {
 	e := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: pngBuffers{}}
 	if err := e.Encode(w, img); err != nil {
@@ -18,7 +18,7 @@ func EncodePNG(w io.Writer, img image.Image) error {
 	return nil
 }
 
-// pngBuffers lets encoders use their memory again: it is a megabyte for each.
+// pngBuffers lets encoders reuse their buffers, which have a megabyte each.
 type pngBuffers struct{}
 
 var pngPool sync.Pool
@@ -30,21 +30,21 @@ func (pngBuffers) Get() *png.EncoderBuffer {
 
 func (pngBuffers) Put(b *png.EncoderBuffer) { pngPool.Put(b) }
 
-// PixelDifference is in what two images differ.
+// PixelDifference describes how two images differ.
 type PixelDifference struct {
-	Compared int     // pixels that the mask let through
+	Compared int     // pixels that the mask does not exclude
 	Differ   int     // those of them that differ by more than the tolerance
 	Share    float64 // Differ of Compared, 0 to 1
 	Most     int     // the greatest difference of any channel, 0 to 255
 
-	// Image shows the first image faintly, what differs in red, and what was
+	// Image shows the first image faintly, differing pixels in red, and pixels that were
 	// not compared in grey.
 	Image *image.RGBA
 }
 
-// SizeError tells that two images cannot be compared pixel by pixel.
+// SizeError is the error of images of different sizes.
 type SizeError struct {
-	What string // what has another size than the first image
+	What string // the image whose size differs from the first
 	A, B image.Point
 }
 
@@ -52,9 +52,9 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("picture: compare images: the first is %d by %d, the %s %d by %d", e.A.X, e.A.Y, e.What, e.B.X, e.B.Y)
 }
 
-// DiffImages compares two images of one size. Pixels at which the mask is not
-// transparent are left out; a nil mask leaves out none. Pixels whose channels
-// differ by no more than the tolerance count as equal.
+// DiffImages compares two images of one size. It skips the pixels at which the mask is
+// not transparent; a nil mask skips none. Pixels whose channels differ by at most the
+// tolerance count as equal.
 func DiffImages(a, b, mask image.Image, tolerance int) (*PixelDifference, error) {
 	size := a.Bounds().Size()
 	if s := b.Bounds().Size(); s != size {

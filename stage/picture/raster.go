@@ -11,30 +11,29 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// mostPixels bounds the area of an image: a picture of the greatest width in
-// the shape of a screen.
+// mostPixels bounds the area of an image: that of a picture of the greatest width in the
+// shape of a screen.
 const mostPixels = 8192 * 4608
 
 // Image paints the drawing as an image of the given width, 16 to 8192 pixels;
-// 0 means the drawing's own. An image that would have more than 37 million
-// pixels is made smaller.
+// 0 means the drawing's own. An image of more than 37 million pixels is made smaller.
 func (d *Drawing) Image(width int) *image.RGBA {
 	return NewRasterizer().Image(d, width)
 }
 
-// Rasterizer paints drawings one after the other in the same memory. It must
-// not be used by two goroutines at once.
+// Rasterizer paints drawings one after the other in the same memory. Only one goroutine
+// may use it at a time.
 type Rasterizer struct {
 	z      vector.Rasterizer
 	canvas *image.RGBA
-	layers []*image.RGBA // for groups, by how deep they lie in each other
+	layers []*image.RGBA // for groups, by their depth of nesting
 	paint  image.Uniform
 	mask   []uint8 // of the shape being painted
 	font   sfnt.Buffer
 	glyphs [2]map[sfnt.GlyphIndex][]segment // outlines, in ems
 
 	points []point // of the path being painted
-	ends   []int   // where each of its subpaths ends
+	ends   []int   // the end of each of its subpaths in points
 	clipped
 
 	kept       *image.RGBA // the backdrop of the last drawing
@@ -45,7 +44,7 @@ type Rasterizer struct {
 // clipped holds the two sides of the clipping of a polygon.
 type clipped struct{ here, there []point }
 
-// NewRasterizer returns a rasterizer with nothing in memory yet.
+// NewRasterizer returns a rasterizer. It allocates its memory as it needs it.
 func NewRasterizer() *Rasterizer {
 	return &Rasterizer{glyphs: [2]map[sfnt.GlyphIndex][]segment{{}, {}}}
 }
@@ -72,13 +71,13 @@ func (r *Rasterizer) Image(d *Drawing, width int) *image.RGBA {
 	return r.canvas
 }
 
-// mostKept bounds the bytes of a backdrop that is kept. Larger pictures are
-// rarely made one after the other.
+// mostKept bounds the bytes of a backdrop that is kept. Series of larger pictures are
+// rare.
 const mostKept = 16 << 20
 
-// backdrop paints the shapes that the drawings of one scene begin with. They
-// cover the whole picture and rarely change, so the result is kept: it is a
-// third of the work of a frame.
+// backdrop paints the shapes that the drawings of one scene begin with. They cover the
+// whole picture, rarely change and take a third of the work of a frame, so the result is
+// kept.
 func (r *Rasterizer) backdrop(d *Drawing, m matrix) {
 	ground := d.shapes[:d.ground]
 	same := r.kept != nil && r.kept.Rect == r.canvas.Rect && r.keptScale == m.a && slices.EqualFunc(r.keptShapes, ground, func(a, b shape) bool {
@@ -98,8 +97,8 @@ func (r *Rasterizer) backdrop(d *Drawing, m matrix) {
 	copy(r.canvas.Pix, r.kept.Pix)
 }
 
-// scratch returns a transparent image of the given bounds, in the memory of old
-// if that has room.
+// scratch returns a transparent image of the given bounds, in the memory of old if it is
+// large enough.
 func scratch(old *image.RGBA, bounds image.Rectangle) *image.RGBA {
 	n := 4 * bounds.Dx() * bounds.Dy()
 	if old == nil || cap(old.Pix) < n {
@@ -110,38 +109,7 @@ func scratch(old *image.RGBA, bounds image.Rectangle) *image.RGBA {
 	return old
 }
 
-// matrix takes x, y to ax+cy+e, bx+dy+f.
-type matrix struct{ a, b, c, d, e, f float64 }
-
-func (m matrix) apply(p point) point {
-	return point{
-		float64(m.a*p.x) + float64(m.c*p.y) + m.e,
-		float64(m.b*p.x) + float64(m.d*p.y) + m.f,
-	}
-}
-
-// of returns the matrix that applies n first and m to the result.
-func (m matrix) of(n matrix) matrix {
-	o := m.apply(point{n.e, n.f})
-	return matrix{
-		a: float64(m.a*n.a) + float64(m.c*n.b), b: float64(m.b*n.a) + float64(m.d*n.b),
-		c: float64(m.a*n.c) + float64(m.c*n.d), d: float64(m.b*n.c) + float64(m.d*n.d),
-		e: o.x, f: o.y,
-	}
-}
-
-// scale returns how many pixels a unit is.
-func (m matrix) scale() float64 {
-	return math.Sqrt(math.Abs(float64(m.a*m.d) - float64(m.b*m.c)))
-}
-
-// bounds returns the pixels that a rectangle touches.
-func (m matrix) bounds(x, y, w, h float64, within image.Rectangle) image.Rectangle {
-	p := [4]point{m.apply(point{x, y}), m.apply(point{x + w, y}), m.apply(point{x, y + h}), m.apply(point{x + w, y + h})}
-	return pixels(p[:], within)
-}
-
-// pixels returns the part of within that the box of the points touches.
+// pixels returns the part of within that the bounding box of the points touches.
 func pixels(points []point, within image.Rectangle) image.Rectangle {
 	if len(points) == 0 {
 		return image.Rectangle{}
@@ -157,7 +125,7 @@ func pixels(points []point, within image.Rectangle) image.Rectangle {
 	return image.Rect(int(math.Floor(low.x)), int(math.Floor(low.y)), int(math.Ceil(high.x)), int(math.Ceil(high.y))).Intersect(within)
 }
 
-// deepest bounds how drawings and groups lie in each other.
+// deepest bounds the nesting of drawings and groups.
 const deepest = 6
 
 func (r *Rasterizer) shapes(dst *image.RGBA, shapes []shape, m matrix, opacity float64, depth int) {
@@ -223,7 +191,7 @@ func (r *Rasterizer) shape(dst *image.RGBA, s *shape, m matrix, opacity float64,
 	}
 }
 
-// block fills a rectangle whose edges lie on pixels, which needs no mask.
+// block fills a rectangle whose edges are on pixel boundaries, which needs no mask.
 func (r *Rasterizer) block(dst *image.RGBA, s *shape, m matrix) bool {
 	p, q := m.apply(point{s.x, s.y}), m.apply(point{s.x + s.w, s.y + s.h})
 	whole := func(v float64) bool { return math.Abs(v-math.Round(v)) < 1e-6 }
@@ -236,8 +204,8 @@ func (r *Rasterizer) block(dst *image.RGBA, s *shape, m matrix) bool {
 	return true
 }
 
-// use paints a symbol. What is not opaque is painted apart first, so that the
-// shapes that lie under others do not shine through.
+// use paints a symbol. A translucent one is painted on a layer first, so that shapes
+// under others do not show through.
 func (r *Rasterizer) use(dst *image.RGBA, s *shape, m matrix, opacity float64, depth int) {
 	if depth >= deepest {
 		return
@@ -266,8 +234,8 @@ func (r *Rasterizer) use(dst *image.RGBA, s *shape, m matrix, opacity float64, d
 	})
 }
 
-// layer lets paint draw on an empty image of the given bounds and lays that on
-// dst with one opacity.
+// layer lets paint draw on an empty image of the given bounds and draws that on dst with
+// one opacity.
 func (r *Rasterizer) layer(dst *image.RGBA, bounds image.Rectangle, opacity float64, depth int, paint func(*image.RGBA)) {
 	bounds = bounds.Intersect(dst.Rect)
 	share := uint32(level(opacity))
@@ -306,8 +274,8 @@ func (r *Rasterizer) begin() {
 	}
 }
 
-// curve adds the points of a Bézier curve behind the last one, near enough that
-// the chords cannot be told from it.
+// curve adds points of a Bézier curve after the last one, so dense that the chords look
+// like the curve.
 func (r *Rasterizer) curve(p0, p1, p2, p3 point) {
 	bend := math.Max(math.Abs(p0.x-2*p1.x+p2.x)+math.Abs(p0.y-2*p1.y+p2.y), math.Abs(p1.x-2*p2.x+p3.x)+math.Abs(p1.y-2*p2.y+p3.y))
 	n := int(clamp(math.Ceil(math.Sqrt(bend*2.5)), 1, 64))
@@ -359,7 +327,8 @@ func toward(p, q point) point {
 	return point{p.x + (q.x-p.x)*2/3, p.y + (q.y-p.y)*2/3}
 }
 
-// arc is how far the control points of a quarter of a circle are from its ends.
+// arc is the distance of the control points of a quarter of a circle from its ends, in
+// radii.
 const arc = 0.5522847498
 
 // quarter adds a quarter of an ellipse from p to q about the corner between.
@@ -374,8 +343,8 @@ func (r *Rasterizer) oval(x, y, rx, ry float64, m matrix, hole bool) {
 	r.box(x-rx, y-ry, 2*rx, 2*ry, math.Inf(1), m, hole)
 }
 
-// box adds a rectangle with round corners, as a hole if it goes the other way
-// round. A radius that is too large makes an ellipse.
+// box adds a rectangle with round corners, in the opposite direction for a hole. A radius
+// that is too large makes an ellipse.
 func (r *Rasterizer) box(x, y, w, h, radius float64, m matrix, hole bool) {
 	if !(w > 0 && h > 0) {
 		return
@@ -436,8 +405,8 @@ func (r *Rasterizer) stroke(p, q point, pen float64, m matrix, round bool) {
 	r.begin()
 }
 
-// strokes paints the stroke of a path: each chord as a line with round ends,
-// all of the same direction, so that where they overlap they are one.
+// strokes paints the stroke of a path: each chord as a line with round ends. All lines
+// have the same direction, so that they merge where they overlap.
 func (r *Rasterizer) strokes(dst *image.RGBA, s *shape, m matrix) {
 	r.path(s.path, m)
 	points, ends := append([]point(nil), r.points...), append([]int(nil), r.ends...)
@@ -446,7 +415,7 @@ func (r *Rasterizer) strokes(dst *image.RGBA, s *shape, m matrix) {
 	from := 0
 	for _, to := range ends {
 		for i := from + 1; i < to; i++ {
-			// Joins of a hairline cannot be seen.
+			// The joins of a hairline are invisible.
 			r.stroke(points[i-1], points[i], pen, matrix{a: 1, d: 1}, pen > 1.2)
 		}
 		from = to
@@ -454,8 +423,8 @@ func (r *Rasterizer) strokes(dst *image.RGBA, s *shape, m matrix) {
 	r.fill(dst, s.stroke)
 }
 
-// fill paints what was added since the last fill, inside by the non-zero rule,
-// and forgets it.
+// fill paints the paths that were added since the last fill by the non-zero rule, and
+// removes them.
 func (r *Rasterizer) fill(dst *image.RGBA, c color.NRGBA) {
 	r.begin()
 	points, ends := r.points, r.ends
@@ -495,9 +464,9 @@ func (r *Rasterizer) fill(dst *image.RGBA, c color.NRGBA) {
 	blend(dst, touched, mask.Pix, c)
 }
 
-// blend paints a color through a mask. The vector package can do that too, but
-// takes as long for the pixels outside of a shape as for those within; most of
-// a shape's box is one or the other.
+// blend paints a color through a mask. The vector package could do this, but spends the
+// same time on every pixel, while most pixels of a shape's box are fully outside or fully
+// inside.
 func blend(dst *image.RGBA, to image.Rectangle, mask []uint8, c color.NRGBA) {
 	alpha := uint32(c.A)
 	pr, pg, pb := uint32(c.R)*alpha, uint32(c.G)*alpha, uint32(c.B)*alpha // up to 255²
@@ -525,9 +494,8 @@ func blend(dst *image.RGBA, to image.Rectangle, mask []uint8, c color.NRGBA) {
 	}
 }
 
-// clip returns the part of a polygon that lies in a rectangle. The vector
-// package takes what lies outside, but walks every line of it, and counts in
-// 32 bits.
+// clip returns the part of a polygon in a rectangle. The vector package accepts lines
+// outside, but iterates over their whole length, and counts in 32 bits.
 func (r *Rasterizer) clip(polygon []point, to image.Rectangle) []point {
 	r.here = append(r.here[:0], polygon...)
 	for side := range 4 {

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// readSVG is a second reading of the documents that AppendSVG writes: by an XML
-// parser, to shapes that the rasterizer can paint. So the two outputs of a
-// drawing can be held against each other.
+// readSVG reads the documents that AppendSVG writes with an XML parser, to shapes that the
+// rasterizer can paint. So the two outputs of a drawing can be compared.
 func readSVG(data []byte) (*Drawing, error) {
 	d := xml.NewDecoder(strings.NewReader(string(data)))
 	r := &svgReader{symbols: map[string]*symbol{}}

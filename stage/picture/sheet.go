@@ -11,14 +11,13 @@ import (
 // Cell is one picture of a contact sheet or of an animation.
 type Cell struct {
 	Frame   *stage.Frame
-	Caption string // below the picture; with [Options.Clock] the session time stands at its right
+	Caption string // below the picture; with [Options.Clock] the session time is at its right
 }
 
-// Sheet lays frames out as a contact sheet, row by row. Zero columns means as
-// many as make the sheet about as wide as it is high, at most eight. The
-// options' width is that of one cell, of which zero means 320, and their title
-// and address stand above the sheet. More than a thousand cells are left out
-// and counted.
+// Sheet lays frames out as a contact sheet, row by row. Zero columns means as many as make
+// the sheet about as wide as it is high, at most eight. The options' width is that of one
+// cell; zero means 320. Their title and address are above the sheet. Cells beyond a
+// thousand are left out and counted.
 func Sheet(cells []Cell, columns int, opt Options) *Drawing {
 	const mostCells = 1000
 	omitted := max(0, len(cells)-mostCells)
@@ -70,7 +69,7 @@ func Sheet(cells []Cell, columns int, opt Options) *Drawing {
 	return p.finish(y + row + line + gap)
 }
 
-// page is a drawing that drawings are laid out on.
+// page is a drawing on which other drawings are laid out.
 type page struct{ d *Drawing }
 
 func (p *page) write(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string) {
@@ -85,7 +84,7 @@ func (p *page) panel(x, y float64, d *Drawing) {
 	p.d.omitted += d.omitted
 }
 
-// finish sets the page's height and puts its ground under everything.
+// finish sets the height of the page and of its ground, which is its first shape.
 func (p *page) finish(height float64) *Drawing {
 	p.d.height = height
 	ground := shape{kind: rect, w: p.d.width, h: height, fill: mix(night, black, .45)}

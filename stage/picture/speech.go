@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// captions writes the labels under the figures, moved down where another one
+// captions writes the labels under the figures. It moves a label down where another one
 // already is.
 func (s *stylist) captions() {
 	size := float64(12.5 * s.u)
@@ -31,9 +31,9 @@ func (s *stylist) captions() {
 	}
 }
 
-// free returns at, or the first place under it where no label is yet; at itself
-// if there is none near. Labels are kept in rows, so that ten thousand of them
-// need not be compared with each other.
+// free returns at, or the first area below it without a label; at itself if there is none
+// near. Labels are kept in rows, so that ten thousand of them are not compared with each
+// other.
 func (s *stylist) free(at area, step float64) area {
 	row := func(y float64) int { return int(math.Floor(y / at.h)) }
 	taken := func(a area) bool {
@@ -59,14 +59,14 @@ func (s *stylist) free(at area, step float64) area {
 		}
 	}
 	r := row(chosen.y)
-	if len(s.binned[r]) < 256 { // a row that is full to the last place
+	if len(s.binned[r]) < 256 { // a full row has no room to find
 		s.binned[r] = append(s.binned[r], len(s.labels))
 		s.labels = append(s.labels, chosen)
 	}
 	return chosen
 }
 
-// speeches draws what the figures say.
+// speeches draws the speech of the figures.
 func (s *stylist) speeches() {
 	drawn := 0
 	for i := range s.cast {
@@ -105,7 +105,7 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	under := body
 	under.y += float64(2.5 * u)
 	under.fill = fade(black, .25)
-	// Edges first, then the planes, so that no edge runs between bubble and tail.
+	// All edges come before the planes, so that no edge shows between bubble and tail.
 	edge := func(sh shape) shape {
 		sh.stroke, sh.pen = mix(neutral, ink, .3), float64(2.4*u)
 		return sh
@@ -118,7 +118,7 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	g.children = append(g.children, under)
 	var tail shape
 	left, top, right, bottom := b.x, b.y, b.x+b.w, b.y+b.h+float64(2.5*u)
-	// A tail from the bubble's middle to the head; the bubble covers its root.
+	// The tail goes from the bubble's middle to the head; the bubble covers its root.
 	if tipX < b.x || tipX > b.x+b.w || tipY < b.y || tipY > b.y+b.h {
 		rx, ry := clamp(tipX, b.x+math.Min(b.w/2, 2*pad), b.x+b.w-math.Min(b.w/2, 2*pad)), b.y+float64(b.h/2)
 		if length := distance(rx, ry, tipX, tipY); length > 0 {
@@ -147,8 +147,8 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	s.add(g)
 }
 
-// room returns where the bubble b stands: above the head or beside it, within
-// the picture, where it covers least of the other bubbles and the figures.
+// room returns the area of the bubble b: above the head or beside it, within the picture,
+// where it covers least of the other bubbles and the figures.
 func (s *stylist) room(a *actor, b area) area {
 	gap := float64(12 * s.u)
 	head := a.y - float64(a.h*1.02)
@@ -173,8 +173,8 @@ func (s *stylist) room(a *actor, b area) area {
 	} {
 		b.x = clamp(c.x, margin, math.Max(margin, s.width-margin-b.w))
 		b.y = clamp(c.y, margin, math.Max(margin, s.height-margin-b.h))
-		// Near is better: a bubble far off covers less, but one has to look for
-		// whose it is.
+		// A near bubble is better: a distant one covers less, but its speaker is hard to
+		// find.
 		off := distance(a.x, head, clamp(a.x, b.x, b.x+b.w), clamp(head, b.y, b.y+b.h))
 		covered := float64(math.Max(0, off-lift) * 15 * s.u)
 		for _, other := range s.bubbles {
@@ -202,7 +202,7 @@ func (a area) overlaps(b area) bool {
 	return a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.h && b.y < a.y+a.h
 }
 
-// shared returns the size of what two areas have in common.
+// shared returns the area of the intersection of two areas.
 func (a area) shared(b area) float64 {
 	w := math.Min(a.x+a.w, b.x+b.w) - math.Max(a.x, b.x)
 	h := math.Min(a.y+a.h, b.y+b.h) - math.Max(a.y, b.y)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// fontStack names no font that a viewer would have to fetch. The Go fonts, with
-// which the drawing was laid out, are close to Helvetica.
+// fontStack names only fonts that viewers have. The Go fonts, with which the drawing was
+// laid out, are close to Helvetica.
 const fontStack = "Go,Helvetica,Arial,sans-serif"
 
 // AppendSVG appends the drawing as an SVG 1.1 document and returns the extended
@@ -24,7 +24,7 @@ func (d *Drawing) AppendSVG(dst []byte) []byte {
 	return w.b
 }
 
-// svg appends elements; the first error is not possible.
+// svg appends elements to a document.
 type svg struct {
 	b     []byte
 	known map[string]bool
@@ -50,7 +50,7 @@ func (w *svg) symbols(d *Drawing) {
 }
 
 func (w *svg) define(shapes []shape) {
-	var last *symbol // runs of one symbol are common
+	var last *symbol // figures of one symbol often follow each other
 	for i := range shapes {
 		s := &shapes[i]
 		switch s.kind {
@@ -157,7 +157,7 @@ func (w *svg) path(p []segment) *svg {
 	return w
 }
 
-// paint writes how a shape is filled and stroked.
+// paint writes the fill and the stroke of a shape.
 func (w *svg) paint(s *shape) *svg {
 	if s.kind != line {
 		if s.fill.A == 0 {
@@ -201,15 +201,15 @@ func (w *svg) text(s *shape) {
 	if s.bold {
 		w.put(` font-weight="bold"`)
 	}
-	// A viewer's own font must not run over what was laid out with ours.
+	// The viewer's font may be wider than the one that the text was laid out with.
 	if s.w > 0 {
 		w.attr("textLength", s.w).put(` lengthAdjust="spacingAndGlyphs"`)
 	}
 	w.color("fill", s.fill).put(">").escape(s.text).put("</text>\n")
 }
 
-// escape writes character data. Texts are clean already; what XML cannot hold
-// is replaced here again, so that no caller can make a document that is none.
+// escape writes character data. Texts are clean already. It still replaces the characters
+// that XML cannot hold, so that every document is well-formed.
 func (w *svg) escape(s string) *svg {
 	for _, r := range s {
 		switch {

@@ -18,11 +18,11 @@ var glyphs = map[string]string{
 	"document": "▤", "screen": "▭", "database": "≡", "cloud": "≈", "tree": "▲", "flag": "⚑", "dot": "•",
 }
 
-// Terminal draws the frame as text of at most the given rows, none of them
-// wider than cols cells: each figure as a sign with its label and state under
-// it and its speech above it, beams as lines. Everything is said in signs and
-// words; color, as 24-bit escape sequences, is beside it. Every row ends with a
-// line feed. No control character of a name reaches the terminal.
+// Terminal draws the frame as text of at most the given rows, none of them wider than
+// cols cells: each figure as a sign with its label and state under it and its speech above
+// it, beams as lines. Color, as 24-bit escape sequences, only repeats information of the
+// text. Every row ends with a line feed. No control character of a name reaches the
+// terminal.
 func Terminal(f *stage.Frame, cols, rows int, color bool) string {
 	cols, rows = min(cols, 1000), min(rows, 1000)
 	if cols < 1 || rows < 1 {
@@ -55,7 +55,7 @@ func (t *terminal) frame(f *stage.Frame) {
 	if !finite(sw, sh) || sw <= 0 || sh <= 0 {
 		sw, sh = 960, 540
 	}
-	// A row for speech is left at the top, one for labels at the bottom.
+	// The top row is kept free for speech, the bottom row for labels.
 	top, bottom := min(1, (t.rows-1)/2), max(t.rows-2, 0)
 	place := func(x, y float64) (col, row int) {
 		col = int(math.Round(clamp(x/sw, -2, 3) * float64(t.cols-1)))
@@ -133,7 +133,7 @@ func (t *terminal) frame(f *stage.Frame) {
 	}
 }
 
-// stateColor returns the color of a state's word.
+// stateColor returns the color in which a state is written.
 func stateColor(state string) color.NRGBA {
 	switch state {
 	case "done":
@@ -146,10 +146,10 @@ func stateColor(state string) color.NRGBA {
 	return color.NRGBA{}
 }
 
-// beam draws a line of signs that lean as it does, with its tip marked.
+// beam draws a line of signs with its slope and marks its tip.
 func (t *terminal) beam(x1, y1, x2, y2 int, fg color.NRGBA) {
 	n := max(x2-x1, x1-x2, y2-y1, y1-y2)
-	// A row is about two columns high: what rises less than that lies flat.
+	// A row is about two columns high: a smaller rise is drawn flat.
 	var sign string
 	switch dx, dy := max(x2-x1, x1-x2), 2*max(y2-y1, y1-y2); {
 	case dy*3 < dx:
@@ -168,8 +168,8 @@ func (t *terminal) beam(x1, y1, x2, y2 int, fg color.NRGBA) {
 	t.put(x2, y2, "◆", fg)
 }
 
-// label writes a label under a figure, or where there is room near it; if there
-// is none, not at all, since it would make two unreadable.
+// label writes a label under a figure or near it. Without room it writes none, since
+// overlapping labels would both be unreadable.
 func (t *terminal) label(col, row int, label string, fg color.NRGBA) {
 	w := displaywidth.String(label)
 	under := min(max(col-w/2, 0), max(t.cols-w, 0))
@@ -181,7 +181,7 @@ func (t *terminal) label(col, row int, label string, fg color.NRGBA) {
 	}
 }
 
-// speech writes what a figure says in quotes above it, its end if it is long.
+// speech writes the speech of a figure in quotes above it, or the end of a long one.
 func (t *terminal) speech(col, row int, text string) {
 	most := max(min(48, t.cols-4), 1)
 	if displaywidth.String(text) > most {
@@ -209,7 +209,7 @@ func (t *terminal) speech(col, row int, text string) {
 	t.put(x, max(row-1, 0), text, paper)
 }
 
-// free reports whether w cells and one on each side hold nothing but beams.
+// free reports whether w cells and one on each side are empty or hold beams.
 func (t *terminal) free(x, y, w int) bool {
 	if y < 0 || y >= t.rows {
 		return false
@@ -227,7 +227,7 @@ func (t *terminal) free(x, y, w int) bool {
 	return true
 }
 
-// put writes a clean text from a cell on; what is outside is cut.
+// put writes a clean text that begins at a cell, clipped to the screen.
 func (t *terminal) put(x, y int, text string, fg color.NRGBA) {
 	if y < 0 || y >= t.rows {
 		return
@@ -236,7 +236,7 @@ func (t *terminal) put(x, y int, text string, fg color.NRGBA) {
 	for g := displaywidth.StringGraphemes(text); g.Next(); {
 		s, w := g.Value(), g.Width()
 		if w == 0 {
-			s, w = "\ufffd", 1 // it would join the character before it, of another text perhaps
+			s, w = "\ufffd", 1 // a combining mark would join the character before it, perhaps of another text
 		}
 		if x >= 0 && x+w <= t.cols {
 			for i := range w {
@@ -260,7 +260,7 @@ func (t *terminal) clear(row []cell, x int) {
 	}
 }
 
-// text returns the rows, without what is empty at their ends.
+// text returns the rows without trailing blanks.
 func (t *terminal) text(colored bool) string {
 	var b strings.Builder
 	for y := range t.rows {

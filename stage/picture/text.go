@@ -14,13 +14,13 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// mostText bounds the bytes of one text that are looked at at all.
+// mostText bounds the bytes of one text that are read.
 const mostText = 4096
 
 // clean returns s as one line of visible characters: white space becomes
-// spaces; control characters become the pictures Unicode has of them, and what
-// would turn the direction of the text around it, or cannot stand in XML,
-// becomes U+FFFD.
+// spaces; control characters become their Unicode pictures. Characters that
+// change the direction of the text around them, invisible ones (except joiners and
+// soft hyphens), and those that XML cannot hold become U+FFFD.
 func clean(s string) string {
 	if len(s) > mostText {
 		s = s[:mostText]
@@ -47,7 +47,8 @@ func clean(s string) string {
 			r = '\u2421'
 		case r < 0xa0 && r > 0x7f, r == 0xfffe, r == 0xffff, r == '\ufeff':
 			r = utf8.RuneError
-		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f', r == '\u061c':
+		case r == '\u200c' || r == '\u200d' || r == '\u00ad': // joiners, which scripts and emoji need, and soft hyphens
+		case unicode.Is(unicode.Cf, r): // direction marks, zero-width spaces and tags can carry text that readers do not see
 			r = utf8.RuneError
 		}
 		b.WriteRune(r)
@@ -55,8 +56,8 @@ func clean(s string) string {
 	return b.String()
 }
 
-// face is one of the two built-in fonts: the Go family, which has the letters
-// of Latin, Greek and Cyrillic, and the common signs.
+// face is one of the two built-in fonts of the Go family, which has Latin, Greek and
+// Cyrillic letters and common signs.
 type face struct {
 	font     *sfnt.Font
 	em       fixed.Int26_6 // one em, so that advances are whole font units
@@ -64,8 +65,7 @@ type face struct {
 	glyphs   [0x600]sfnt.GlyphIndex
 }
 
-// faces are parsed once in a process: they are part of the program, and a
-// parsed font is safe for many goroutines.
+// faces are parsed once in a process, and are safe for many goroutines.
 var faces = sync.OnceValue(func() *[2]face {
 	var two [2]face
 	for i, data := range [2][]byte{goregular.TTF, gobold.TTF} {
@@ -100,9 +100,8 @@ func (f *face) measure(b *sfnt.Buffer, g sfnt.GlyphIndex) uint16 {
 	return uint16(advance >> 6)
 }
 
-// glyph returns the glyph of r and its width in ems. Without one the glyph is 0
-// and the width that of the box which stands for it, or 0 for what only
-// changes the character before it.
+// glyph returns the glyph of r and its width in ems. Without one the glyph is 0, and the
+// width is that of the box which replaces it, or 0 for a combining character.
 func (f *face) glyph(b *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
 	em := float64(f.em >> 6)
 	if int(r) < len(f.glyphs) {
@@ -121,8 +120,7 @@ func (f *face) glyph(b *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
 	return 0, 0.65
 }
 
-// width returns how wide a clean text of the given size is, in the built-in
-// font.
+// width returns the width of a clean text of the given size in the built-in font.
 func width(s string, size float64, bold bool) float64 {
 	w, _ := extent(s, size, bold)
 	return w
@@ -142,8 +140,8 @@ func extent(s string, size float64, bold bool) (float64, bool) {
 	return float64(sum * size), whole
 }
 
-// shorten returns a clean text that is no wider than most: s, or its beginning
-// and an ellipsis. Characters that belong together are never parted.
+// shorten returns a clean text that is at most as wide as most: s, or its beginning and an
+// ellipsis. It never splits a grapheme cluster.
 func shorten(s string, size float64, bold bool, most float64) string {
 	if width(s, size, bold) <= most {
 		return s
@@ -160,9 +158,9 @@ func shorten(s string, size float64, bold bool, most float64) string {
 	return strings.TrimRight(s[:cut], " ") + "…"
 }
 
-// wrap returns a clean text in lines no wider than most. Where there are more
-// than lines of them the last ones are kept, behind an ellipsis: a text that
-// is being typed goes on where one looks.
+// wrap breaks a clean text into lines at most as wide as most. If there are more than
+// lines, it keeps the last ones after an ellipsis, because a text that is being typed
+// grows at its end.
 func wrap(s string, size float64, most float64, lines int) []string {
 	var out []string
 	var current string
@@ -203,8 +201,8 @@ func wrap(s string, size float64, most float64, lines int) []string {
 	return out
 }
 
-// shortenLeft takes words from behind the ellipsis that a text begins with
-// until it is no wider than most.
+// shortenLeft removes words after the ellipsis at the beginning of a text until it is at
+// most as wide as most.
 func shortenLeft(s string, size, most float64) string {
 	for width(s, size, false) > most {
 		_, rest, ok := strings.Cut(s[len("… "):], " ")

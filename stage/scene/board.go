@@ -1,6 +1,10 @@
 package scene
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // readBoard reads a stage scene: a board with zones, seen from above.
 func (i *importer) readBoard(n *node) {
@@ -16,14 +20,14 @@ func (i *importer) readBoard(n *node) {
 	for _, at := range elements(zones) {
 		i.readZone(at, middles)
 	}
-	for _, name := range sortedKeys(middles) {
+	for _, name := range slices.Sorted(maps.Keys(middles)) {
 		i.put(name, middles[name], false)
 	}
 	i.readActors(i.list(n, "entities"))
 }
 
-// readBounds sets the scene's size to hold all zones, and returns their middles
-// by id.
+// readBounds makes the scene large enough for all zones, and returns their middles by
+// id.
 func (i *importer) readBounds(zones *node) map[string]Point {
 	middles := map[string]Point{}
 	left, top, right, bottom := math.Inf(1), math.Inf(1), 0.0, 0.0
@@ -32,27 +36,27 @@ func (i *importer) readBounds(zones *node) map[string]Point {
 		bounds := at.get("bounds")
 		i.known(bounds, "bounds", "x", "y", "w", "h")
 		x, y := i.coordinate(bounds, "x"), i.coordinate(bounds, "y")
-		w, h := i.number(bounds, "w", 0, Farthest, 0), i.number(bounds, "h", 0, Farthest, 0)
+		w, h := i.number(bounds, "w", 0, farthest, 0), i.number(bounds, "h", 0, farthest, 0)
 		left, top = min(left, x), min(top, y)
 		right, bottom = max(right, x+w), max(bottom, y+h)
 		if id := i.name(at, "id"); id != "" {
 			if _, ok := middles[id]; !ok {
-				middles[id] = Point{min(x+float64(w/2), Farthest), min(y+float64(h/2), Farthest)}
+				middles[id] = Point{min(x+float64(w/2), farthest), min(y+float64(h/2), farthest)}
 			}
 		}
 	}
 	if left < 0 || top < 0 {
-		i.lose("negative", zones, "what lies to the left of 0 or above it is out of the picture")
+		i.lose("negative", zones, "anything to the left of 0 or above it is out of the picture")
 	}
 	if right >= 1 && bottom >= 1 {
-		i.s.Width, i.s.Height = min(right, Farthest), min(bottom, Farthest)
+		i.s.Width, i.s.Height = min(right, farthest), min(bottom, farthest)
 	}
 	return middles
 }
 
 func (i *importer) readZone(n *node, middles map[string]Point) {
 	id := i.name(n, "id")
-	if i.number(n, "elevation", -Farthest, Farthest, 0) != 0 {
+	if i.number(n, "elevation", -farthest, farthest, 0) != 0 {
 		i.lose("elevation", n.get("elevation"), "the board is flat: elevation has no effect")
 	}
 	if at := n.get("ambiance"); at.value.Len() > 0 {
@@ -106,7 +110,7 @@ func (i *importer) readActors(list *node) {
 		look := Look{figureFor(id, i.text(at, "rig")), paints[len(i.s.Looks)%len(paints)], defaultSize}
 		if height, ok := visual.get("frameSize").value.Lookup("1"); ok {
 			if f, ok := height.Float64(); ok {
-				look.Size = max(1, min(f, Farthest))
+				look.Size = max(1, min(f, farthest))
 			}
 		}
 		if _, ok := i.s.Looks[id]; !ok {
@@ -126,7 +130,7 @@ func (i *importer) readActors(list *node) {
 		p, ok := i.places[slot]
 		if !ok {
 			p = Point{i.s.Width / 2, i.s.Height / 2}
-			i.lose("entity without a slot", at, "it stands in no slot that is there: the middle of the board is taken")
+			i.lose("entity without a slot", at, "its slot is missing or unknown: it stands in the middle of the board")
 		}
 		e.At = p
 		i.s.Entities = append(i.s.Entities, e)

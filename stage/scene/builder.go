@@ -9,8 +9,7 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// curvePieces is into how many straight pieces a smooth corner of a route is
-// cut.
+// curvePieces is the number of straight pieces of a smooth corner of a route.
 const curvePieces = 8
 
 // readState reads a scene of the scene-builder.
@@ -20,8 +19,8 @@ func (i *importer) readState(n *node) {
 	i.s.name, i.s.Title = i.name(n, "name"), i.text(n, "title")
 	size := n.get("dimensions")
 	i.known(size, "dimensions", "width", "height")
-	i.s.Width = i.number(size, "width", 1, Farthest, defaultWidth)
-	i.s.Height = i.number(size, "height", 1, Farthest, defaultHeight)
+	i.s.Width = i.number(size, "width", 1, farthest, defaultWidth)
+	i.s.Height = i.number(size, "height", 1, farthest, defaultHeight)
 	background := n.get("background")
 	i.known(background, "a background", "color")
 	i.s.Background = i.color(background, "color", defaultBackground)
@@ -76,8 +75,8 @@ func (i *importer) readStack(list *node) map[string]stacked {
 	return byID
 }
 
-// readPositions reads the named places and returns them by id. Where figures are
-// meant to appear is a slot, any other place a waypoint.
+// readPositions reads the named places and returns them by id. A place at which figures
+// are meant to appear becomes a slot, any other place a waypoint.
 func (i *importer) readPositions(list *node) map[string]Point {
 	byID := map[string]Point{}
 	for _, at := range elements(list) {
@@ -97,7 +96,7 @@ func (i *importer) readPositions(list *node) map[string]Point {
 			i.lose("position", at, "there is a position "+wording.Quoted(name)+" already: this one is left out")
 		}
 		if i.text(at, "entityBinding") != "" {
-			i.lose("entityBinding", at.get("entityBinding"), "entityBinding has no effect: what appears at a position is for choreographies to say")
+			i.lose("entityBinding", at.get("entityBinding"), "entityBinding has no effect: choreographies decide which entity appears at a position")
 		}
 	}
 	return byID
@@ -120,6 +119,10 @@ func (i *importer) readZones(types, grid *node) {
 		}
 		z := zones[id]
 		if z == nil {
+			if len(zones) >= MaxItems {
+				i.errorf(grid, "zoneGrid holds more than %d zones", MaxItems)
+				return
+			}
 			z = new(painted)
 			zones[id] = z
 			order = append(order, id)
@@ -128,13 +131,13 @@ func (i *importer) readZones(types, grid *node) {
 		z.columns += k % int(columns)
 		z.rows += k / int(columns)
 	}
-	cell := i.number(grid, "cellSize", 0, Farthest, 32)
+	cell := i.number(grid, "cellSize", 0, farthest, 32)
 	middle := func(sum, n int) float64 {
 		f := float64((float64(sum)/float64(n) + 0.5) * cell)
-		return min(f, Farthest)
+		return min(f, farthest)
 	}
 	defined := map[string]*node{}
-	for _, at := range elements(types) {
+	for _, at := range elements(i.bounded(types, "zoneTypes")) {
 		i.known(at, "a type of zone", "id", "name", "description", "color", "capacity")
 		defined[i.text(at, "id")] = at
 	}
@@ -177,9 +180,9 @@ func (i *importer) readRoutes(list *node, places map[string]Point) {
 	}
 }
 
-// route reads a route. Its ends lie on the positions that they are tied to, and
-// a smooth corner is a curve of the second degree from where the line has come
-// to, to the middle of the way to the next point, bent by the corner itself.
+// route reads a route. Its ends lie on the positions that they are tied to. A smooth
+// corner is a quadratic curve from the end of the line so far to the middle of the next
+// segment, with the corner as its control point.
 func (i *importer) route(n, list *node, places map[string]Point) Route {
 	type corner struct {
 		Point
@@ -224,7 +227,7 @@ func (i *importer) route(n, list *node, places map[string]Point) Route {
 	return r
 }
 
-// bend is a curve of the second degree at t.
+// bend returns the point of a quadratic curve at t.
 func bend(from, by, to, t float64) float64 {
 	s := 1 - t
 	return float64(from*float64(s*s)) + float64(by*float64(2*float64(s*t))) + float64(to*float64(t*t))
@@ -264,11 +267,11 @@ func (i *importer) readPlaced(list *node, layers map[string]stacked) {
 		if e.Actor == "" {
 			e.Actor = i.name(at, "actorId")
 		}
-		e.Label = e.Actor // what nobody refers to has none
+		e.Label = e.Actor // an entity that no reference can reach has no label
 		if e.Actor == "" {
 			e.Actor = id
 		}
-		e.Scale = i.number(at, "scale", -Farthest, Farthest, i.number(defaults, "scale", -Farthest, Farthest, 1))
+		e.Scale = i.number(at, "scale", -farthest, farthest, i.number(defaults, "scale", -farthest, farthest, 1))
 		if e.Scale < 0 || i.truth(at, "flipH", false) || i.truth(at, "flipV", false) {
 			i.lose("flip", at, "figures are not mirrored: flipH and flipV have no effect")
 			e.Scale = max(e.Scale, -e.Scale)
@@ -279,12 +282,12 @@ func (i *importer) readPlaced(list *node, layers map[string]stacked) {
 		}
 		e.Layer, e.Hidden = layer.index, ok && !layer.visible || !i.truth(at, "visible", true)
 		if topology := at.get("topology"); topology.value.Len() > 0 {
-			i.lose("topology", topology, "topology has no effect: where an entity goes is for choreographies to say")
+			i.lose("topology", topology, "topology has no effect: choreographies decide where an entity goes")
 		}
 		all = append(all, drawn{e.Layer, i.coordinate(at, "zIndex"), len(i.s.Entities), at})
 		i.s.Entities = append(i.s.Entities, e)
 	}
-	// Within a layer, who stands further down is drawn in front.
+	// Within a layer, the figure further down is drawn in front.
 	slices.SortStableFunc(all, func(a, b drawn) int { return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.z, b.z)) })
 	for k := 1; k < len(all); k++ {
 		a, b := all[k-1], all[k]
@@ -294,8 +297,8 @@ func (i *importer) readPlaced(list *node, layers map[string]stacked) {
 	}
 }
 
-// lookFor returns the look of an image's name, and makes one if no table of
-// looks has been read that has it.
+// lookFor returns the look with the name of an image. It makes one if no table of looks
+// has it.
 func (i *importer) lookFor(at *node, visual string) string {
 	if visual == "" {
 		i.lose("entityId", at, "entityId is missing: it looks like a stranger")
@@ -314,7 +317,7 @@ func (i *importer) readVisuals(table *node) {
 	for name, v := range table.value.Members() {
 		at := table.at(name, v)
 		if name == "" || len(name) > MaxName || v.Kind() != signal.KindObject {
-			i.lose("odd look", at, "it is no look that could be named, and is left out")
+			i.lose("odd look", at, "it is not a look with a usable name, and is left out")
 			continue
 		}
 		i.known(at, "an entity", "id", "tags", "displayWidth", "displayHeight", "fallbackColor", "defaults", "visual", "states", "sounds")
@@ -326,7 +329,7 @@ func (i *importer) readVisuals(table *node) {
 		}
 		i.s.Looks[name] = Look{
 			figureFor(names...), i.color(at, "fallbackColor", paints[len(i.s.Looks)%len(paints)]),
-			i.number(at, "displayHeight", 1, Farthest, defaultSize),
+			i.number(at, "displayHeight", 1, farthest, defaultSize),
 		}
 		for _, field := range [...]string{"visual", "states"} {
 			if image := at.get(field); image.value.Len() > 0 {

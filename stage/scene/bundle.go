@@ -3,13 +3,14 @@ package scene
 import (
 	"strings"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// File is one file of a bundle.
-type File struct {
+// BundleFile is one file of a bundle.
+type BundleFile struct {
 	Name string // as it appears in diagnostics
 	JSON []byte
 }
@@ -19,34 +20,36 @@ type File struct {
 // and bindings, in the form in which package choreography takes them. The scene
 // is nil if the text has none; both are nil if any diagnostic is an error.
 //
-// The scene-builder's editor keeps choreographies in a form of its own, which is
-// translated: params are members of the step, children are its steps, a step
-// without an entity has the choreography's defaultTargetEntityId. The signal
-// types that are wired to a choreography take the place of its "on"; for several
-// of them there are as many choreographies.
-func ParseBundle(file string, json []byte) (*Scene, []signal.Value, choreography.Diagnostics) {
-	return ParseFiles(File{file, json})
+// The scene-builder's editor keeps choreographies in its own form, which is translated:
+// params become members of the step, children become its steps, and a step without an
+// entity gets the choreography's defaultTargetEntityId. The signal types that are wired to
+// a choreography replace its "on": each gives one choreography.
+func ParseBundle(file string, json []byte) (*Scene, []signal.Value, authored.Diagnostics) {
+	return ParseFiles(BundleFile{file, json})
 }
 
 // ParseFiles is [ParseBundle] for a bundle of several files, as the
 // scene-builder exports it: scene.json, entities.json, choreographies.json and
-// shaders.json. They are told apart by what is in them, in any order.
-func ParseFiles(files ...File) (*Scene, []signal.Value, choreography.Diagnostics) {
+// shaders.json. Their contents identify them; their order is free.
+func ParseFiles(files ...BundleFile) (*Scene, []signal.Value, authored.Diagnostics) {
 	var sources []source
 	for _, f := range files {
 		v, err := signal.ParseValue(f.JSON)
 		if err != nil {
-			return nil, nil, syntaxDiagnostics(f.Name, f.JSON, err)
+			return nil, nil, authored.Diagnostics{authored.SyntaxDiagnostic(f.Name, f.JSON, err)}
+		}
+		if err := definition.CheckNesting(v); err != nil {
+			return nil, nil, authored.Diagnostics{authored.SyntaxDiagnostic(f.Name, f.JSON, err)}
 		}
 		if kindOf(v) == native {
 			s, ds := Parse(f.Name, f.JSON)
 			if len(files) > 1 && s != nil {
-				ds = append(ds, choreography.Diagnostic{
-					File: f.Name, Line: 1, Column: 1, Severity: choreography.Error,
+				ds = append(ds, authored.Diagnostic{
+					File: f.Name, Line: 1, Column: 1, Severity: authored.SeverityError,
 					Message: "a scene of this format is whole by itself: read it alone",
 				})
 			}
-			if ds.Err() != nil {
+			if ds.Refused() {
 				s = nil
 			}
 			return s, nil, ds
@@ -56,7 +59,7 @@ func ParseFiles(files ...File) (*Scene, []signal.Value, choreography.Diagnostics
 	i := newImport(sources)
 	if i.state == nil && i.board == nil && i.visuals == nil && len(i.choreographies) == 0 {
 		for _, d := range i.parts {
-			i.errorf(d.root, "this is no scene, and no part of an export of the scene-builder")
+			i.errorf(d.root, "this is not a scene, and not a part of an export of the scene-builder")
 		}
 	}
 	var s *Scene
@@ -65,47 +68,28 @@ func ParseFiles(files ...File) (*Scene, []signal.Value, choreography.Diagnostics
 	}
 	rest := i.declarations()
 	ds := i.diagnostics()
-	if ds.Err() != nil {
+	if ds.Refused() {
 		return nil, nil, ds
 	}
 	return s, rest, ds
 }
 
-// maxWires bounds the signal types that set one choreography off, since each
-// makes a choreography of its own.
+// maxWires bounds the signal types that start one choreography, since each gives a
+// choreography of its own.
 const maxWires = 64
 
-// IsBundle reports whether a value is for [ParseBundle]: it is of the
-// scene-builder and holds choreographies, whether or not it has a scene too.
-func IsBundle(v signal.Value) bool {
-	if kindOf(v) == native {
-		return false
-	}
-	for _, name := range [...]string{"choreographies", "choreographies.json"} {
-		member, _ := v.Get(name)
-		if k := member.Kind(); k == signal.KindArray || k == signal.KindObject {
-			return true
-		}
-	}
-	return false
-}
-
-// structural are the actions of steps that only hold other steps.
+// structural are the actions of steps that only group other steps.
 var structural = map[string]bool{"parallel": true, "onArrive": true, "onInterrupt": true}
 
 // declarations translates the choreographies and bindings.
 func (i *importer) declarations() []signal.Value {
 	var all []signal.Value
-	ids := map[string][]string{} // what an editor's choreography became
+	ids := map[string][]string{} // the ids of the choreographies by the id in the editor
 	wired := i.wired()
 	for _, list := range i.choreographies {
-		for k, at := range elements(list) {
-			if k >= MaxItems {
-				i.errorf(list, "choreographies holds more than %d", MaxItems)
-				break
-			}
+		for _, at := range elements(i.bounded(list, "choreographies")) {
 			if at.value.Kind() != signal.KindObject {
-				i.lose("no choreography", at, "it is no choreography, and is left out")
+				i.lose("no choreography", at, "it is not a choreography, and is left out")
 				continue
 			}
 			i.known(at, "a choreography", "id", "on", "when", "interrupts", "steps", "defaultTargetEntityId",
@@ -125,6 +109,7 @@ func (i *importer) declarations() []signal.Value {
 				i.lose("never", at, "nothing sets it off, neither on nor a wire: it is left out")
 				continue
 			}
+			steps := i.choreographySteps(at)
 			for n, typ := range types {
 				own := id
 				if n > 0 && id != "" {
@@ -133,28 +118,47 @@ func (i *importer) declarations() []signal.Value {
 				if own != "" {
 					ids[id] = append(ids[id], own)
 				}
-				all = append(all, i.choreography(at, own, typ))
+				if !i.hasRoom(at, len(steps)) {
+					return nil
+				}
+				all = append(all, i.choreography(at, own, typ, steps))
 			}
 		}
 	}
 	for _, list := range i.bindings {
-		for k, at := range elements(list) {
-			if k >= MaxItems {
-				i.errorf(list, "bindings holds more than %d", MaxItems)
-				break
-			}
+		for _, at := range elements(i.bounded(list, "bindings")) {
 			all = append(all, i.binding(at, ids)...)
+			if i.made > definition.MaxBytesInForce {
+				return nil
+			}
 		}
 	}
 	return all
 }
 
-// wired returns the signal types that wires lead to each choreography from.
+// hasRoom counts a declaration of the given size, made from n. It reports whether all
+// declarations so far fit into the budget of a session, and adds an error if not.
+func (i *importer) hasRoom(n *node, bytes int) bool {
+	if i.made += bytes + definition.BytesPerDeclaration; i.made > definition.MaxBytesInForce {
+		i.errorf(n, "with it, the choreographies and bindings take more than %d MiB, each counted for every signal type that is wired to it", definition.MaxBytesInForce>>20)
+		return false
+	}
+	return true
+}
+
+// choreographySteps translates the steps of one choreography, once for all signal
+// types that are wired to it.
+func (i *importer) choreographySteps(n *node) signal.Value {
+	all := i.stepsOf(n.get("steps"), i.text(n, "defaultTargetEntityId"))
+	return signal.Array(all...)
+}
+
+// wired returns the signal types that are wired to each choreography.
 func (i *importer) wired() map[string][]string {
 	types := map[string][]string{}
 	seen := map[[2]string]bool{}
 	for _, list := range i.wires {
-		for _, at := range elements(list) {
+		for _, at := range elements(i.bounded(list, "wires")) {
 			from, to := i.text(at, "fromZone"), i.text(at, "toZone")
 			typ, id := i.text(at, "fromId"), i.text(at, "toId")
 			switch {
@@ -176,53 +180,59 @@ func (i *importer) wired() map[string][]string {
 }
 
 // choreography translates one choreography of the editor.
-func (i *importer) choreography(n *node, id, on string) signal.Value {
-	var o object
+func (i *importer) choreography(n *node, id, on string, steps signal.Value) signal.Value {
+	var o signal.Object
 	if id != "" {
-		o.text("id", id)
+		o.Text("id", id)
 	}
-	o.text("on", on)
+	o.Text("on", on)
 	if when := n.get("when"); when.value.Kind() > signal.KindNull {
-		o.put("when", when.value)
+		o.Add("when", when.value)
 	}
 	if interrupts := n.get("interrupts"); i.truth(n, "interrupts", false) {
-		o.put("interrupts", interrupts.value)
+		o.Add("interrupts", interrupts.value)
 	}
-	o.list("steps", i.steps(n.get("steps"), i.text(n, "defaultTargetEntityId")))
-	return o.value()
+	o.Add("steps", steps)
+	return o.Value()
 }
 
-// steps translates a list of steps. It recurses once for each nesting, which
-// the value has bounded.
-func (i *importer) steps(list *node, target string) []signal.Value {
+// stepsOf translates a list of steps. It recurses once for each level of nesting, which
+// is bounded in every value.
+func (i *importer) stepsOf(list *node, target string) []signal.Value {
 	var all []signal.Value
 	for _, at := range elements(list) {
+		if i.steps++; i.steps > definition.MaxSteps {
+			if !i.refused(list) {
+				i.errorf(list, "the choreographies have more than %d steps", definition.MaxSteps)
+			}
+			return nil
+		}
 		action := i.text(at, "action")
 		if action == "" {
 			i.lose("no action", at, "a step without an action does nothing, and is left out")
 			continue
 		}
-		var o object
-		o.text("action", action)
+		var o signal.Object
+		o.Text("action", action)
 		if structural[action] {
 			i.known(at, "a step that holds others", "id", "action", "children", "params", "entity", "target", "delay", "duration", "easing")
-			o.list("steps", i.steps(at.get("children"), target))
-			all = append(all, o.value())
+			o.Add("steps", signal.Array(i.stepsOf(at.get("children"), target)...))
+			all = append(all, o.Value())
 			continue
 		}
 		i.known(at, "a step", "id", "action", "entity", "target", "delay", "duration", "easing", "params", "children")
 		params := at.get("params")
 		put := func(name string, v signal.Value) {
-			// What params say takes the place of what the step says.
+			// A member of params has precedence over the same member of the step.
 			if _, ok := params.value.Get(name); !ok {
-				o.put(name, v)
+				o.Add(name, v)
 			}
 		}
 		switch entity := at.get("entity"); {
 		case i.text(at, "entity") != "":
 			put("entity", entity.value)
 		case target != "" && action != "wait":
-			put("entity", textValue(target))
+			put("entity", signal.Text(target))
 		}
 		if i.text(at, "target") != "" {
 			put("target", at.get("target").value)
@@ -239,15 +249,25 @@ func (i *importer) steps(list *node, target string) []signal.Value {
 		}
 		for name, v := range params.value.Members() {
 			if name != "action" {
-				o.put(name, v)
+				o.Add(name, v)
 			}
 		}
-		all = append(all, o.value())
+		written := o.Value()
+		all = append(all, written)
+		if i.stepBytes += len(written); i.stepBytes > definition.MaxBytesInForce {
+			if !i.refused(list) {
+				i.errorf(list, "the steps of the choreographies take more than %d MiB", definition.MaxBytesInForce>>20)
+			}
+			return nil
+		}
 	}
 	return all
 }
 
-// binding translates one binding, into as many as its choreography became.
+// refused reports whether the text of a node has an error.
+func (i *importer) refused(n *node) bool { return i.part(n).Refused() }
+
+// binding translates one binding: one for each choreography that was made of its own.
 func (i *importer) binding(n *node, ids map[string][]string) []signal.Value {
 	i.known(n, "a binding", "id", "targetEntityId", "property", "sourceChoreographyId", "sourceType",
 		"mapping", "action", "sourceField", "transition")
@@ -262,21 +282,25 @@ func (i *importer) binding(n *node, ids map[string][]string) []signal.Value {
 	}
 	var all []signal.Value
 	for k, choreography := range ids[source] {
-		var o object
+		var o signal.Object
 		own := id
 		if k > 0 {
 			own += strings.TrimPrefix(choreography, source)
 		}
-		o.text("id", own)
-		// The editor's sourceType is a kind of value, which the property tells
-		// as well; here it would be a signal type.
-		o.text("sourceChoreographyId", choreography)
+		o.Text("id", own)
+		// The editor's sourceType is left out: it is a kind of value, which follows from
+		// the property, while in a binding it would be a signal type.
+		o.Text("sourceChoreographyId", choreography)
 		for _, name := range [...]string{"targetEntityId", "property", "mapping", "action", "sourceField", "transition"} {
 			if v := n.get(name).value; v.Kind() > signal.KindNull {
-				o.put(name, v)
+				o.Add(name, v)
 			}
 		}
-		all = append(all, o.value())
+		binding := o.Value()
+		if !i.hasRoom(n, len(binding)) {
+			return nil
+		}
+		all = append(all, binding)
 	}
 	return all
 }

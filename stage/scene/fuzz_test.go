@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
@@ -24,9 +25,7 @@ func seeds(f *testing.F, add func(text []byte)) {
 		}
 		for _, name := range names {
 			text, err := os.ReadFile(name)
-			if err != nil {
-				f.Fatal(err)
-			}
+			require.NoError(f, err)
 			if filepath.Ext(name) == ".json" {
 				add(text)
 				continue
@@ -41,9 +40,9 @@ func seeds(f *testing.F, add func(text []byte)) {
 }
 
 // check fails if a result contradicts itself or its diagnostics.
-func check(t *testing.T, text []byte, s *scene.Scene, ds choreography.Diagnostics) {
+func check(t *testing.T, text []byte, s *scene.Scene, ds authored.Diagnostics) {
 	t.Helper()
-	if s != nil && ds.Err() != nil {
+	if s != nil && ds.Refused() {
 		t.Errorf("a scene beside errors: %v", ds)
 	}
 	if len(ds) > 250 {
@@ -62,9 +61,7 @@ func check(t *testing.T, text []byte, s *scene.Scene, ds choreography.Diagnostic
 		t.Errorf("the value does not give the scene: %v", err)
 	}
 	written, err := scene.Compile(scene.Write(s))
-	if err != nil {
-		t.Fatalf("what is written is no scene: %v", err)
-	}
+	require.NoError(t, err, "what is written is no scene")
 	same(t, s, written)
 	if len(s.Layers) == 0 || s.Width < 1 || s.Height < 1 || s.LookNamed("") == (scene.Look{}) {
 		t.Errorf("the scene lacks what every scene has: %+v", s)
@@ -81,18 +78,17 @@ func check(t *testing.T, text []byte, s *scene.Scene, ds choreography.Diagnostic
 		if len(r.Points) < 2 || len(r.Names) != len(r.Points) {
 			t.Errorf("odd route: %+v", r)
 		}
-		r.Line().Along(0.5)
 	}
 	s.Rule("agent-7")
 }
 
-// No text makes Parse fail, and what it accepts is a scene.
+// Parse never panics, and a text that it accepts is a scene.
 func FuzzParse(f *testing.F) {
 	seeds(f, func(text []byte) { f.Add(text) })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, ds := scene.Parse("scene.json", text)
 		check(t, text, s, ds)
-		if s == nil && ds.Err() == nil {
+		if s == nil && !ds.Refused() {
 			t.Error("neither a scene nor an error")
 		}
 		if v, err := signal.ParseValue(text); err == nil && s != nil && !scene.IsScene(v) {
@@ -101,13 +97,13 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// No text makes ParseBundle fail, and what it returns are values.
+// ParseBundle never panics, and its results are valid values.
 func FuzzParseBundle(f *testing.F) {
 	seeds(f, func(text []byte) { f.Add(text) })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, rest, ds := scene.ParseBundle("bundle.json", text)
 		check(t, text, s, ds)
-		if len(rest) > 0 && ds.Err() != nil {
+		if len(rest) > 0 && ds.Refused() {
 			t.Error("declarations beside errors")
 		}
 		for _, v := range rest {
@@ -118,7 +114,7 @@ func FuzzParseBundle(f *testing.F) {
 	})
 }
 
-// No bytes make Compile fail, and it accepts what Parse does.
+// Compile never panics, and it accepts the values that Parse accepts.
 func FuzzCompile(f *testing.F) {
 	seeds(f, func(text []byte) {
 		if v, err := signal.ParseValue(text); err == nil {

@@ -7,57 +7,55 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
-// TestDiagnostics parses the scene of each file in testdata/diagnostics and
-// compares what is told about it.
+// TestDiagnostics parses the scene of each file in testdata/diagnostics and compares the
+// diagnostics.
 func TestDiagnostics(t *testing.T) {
 	golden.Run(t, "testdata/diagnostics/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
 		s, diagnostics := scene.Parse(in[0].Name, in[0].Data)
-		if refused := diagnostics.Err() != nil; refused != (s == nil) {
+		if refused := diagnostics.Refused(); refused != (s == nil) {
 			t.Errorf("refused: %t, but the scene is %v", refused, s)
 		}
 		return []txtar.File{{Name: "told", Data: told(diagnostics)}}
 	})
 }
 
-// TestImport reads the bundles in testdata/import, and compares what is told,
-// the scene that they become, and the choreographies and bindings.
+// TestImport reads the bundles in testdata/import, and compares the diagnostics, the
+// scene, the choreographies and the bindings.
 func TestImport(t *testing.T) {
 	golden.Run(t, "testdata/import/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
-		var files []scene.File
+		var files []scene.BundleFile
 		for _, f := range in {
-			files = append(files, scene.File{Name: f.Name, JSON: f.Data})
+			files = append(files, scene.BundleFile{Name: f.Name, JSON: f.Data})
 		}
 		s, rest, diagnostics := scene.ParseFiles(files...)
 		out := []txtar.File{{Name: "told", Data: told(diagnostics)}}
 		if s != nil {
 			again, err := scene.Compile(s.Value())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			same(t, s, again)
 			out = append(out, txtar.File{Name: "scene", Data: indented(t, s.Value())})
 		}
 		if len(rest) > 0 {
 			var b bytes.Buffer
-			inForce := new(choreography.Catalog)
+			inForce := new(language.Catalog)
 			for _, v := range rest {
 				if checked, left, err := signal.CheckValue(v); err != nil || len(left) > 0 || checked == nil {
 					t.Errorf("%s is no value: %v", v, err)
 				}
-				d, err := choreography.CompileDeclaration(choreography.WordFor(v), v)
+				d, err := language.CompileDeclaration(language.WordFor(v), v)
 				if err == nil {
 					inForce, err = inForce.With(d)
 				}
-				if err != nil {
-					t.Fatalf("%s: %v", v, err)
-				}
+				require.NoErrorf(t, err, "%s", v)
 				b.Write(indented(t, v))
 			}
 			out = append(out, txtar.File{Name: "rest", Data: b.Bytes()})
@@ -66,15 +64,14 @@ func TestImport(t *testing.T) {
 	})
 }
 
-func told(ds choreography.Diagnostics) []byte {
+func told(ds authored.Diagnostics) []byte {
 	if len(ds) == 0 {
 		return []byte("nothing\n")
 	}
-	return []byte(ds.Error() + "\n")
+	return []byte(ds.String() + "\n")
 }
 
-// indented writes a value as people would: what holds nothing but scalars stands
-// on one line.
+// indented writes a value for readers: an array or object of scalars is on one line.
 func indented(t *testing.T, v signal.Value) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -5,18 +5,19 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// source is a text that was read.
+// source is one text of an import, as it was read.
 type source struct {
-	File
+	BundleFile
 	value signal.Value
 }
 
-// part is one text of an import, and what there is to say about it.
+// part is one text of an import with its remarks.
 type part struct {
 	source
 	remarks
@@ -24,9 +25,9 @@ type part struct {
 	losses int // kinds of them
 }
 
-// importer makes a scene, choreographies and bindings of what Sajou's tools
-// write. It is lenient: what cannot be taken over becomes a warning, one for
-// each kind of loss, and is left out.
+// importer makes a scene, choreographies and bindings of the files of Sajou's tools. It
+// is lenient: anything that it cannot translate is left out with a warning, one for each
+// kind of loss.
 type importer struct {
 	parts  []*part
 	losses []*loss
@@ -40,9 +41,13 @@ type importer struct {
 	visuals *node // looks by name
 
 	choreographies, bindings, wires []*node // lists
+
+	steps     int // of choreographies that were translated
+	stepBytes int // the size of those steps
+	made      int // bytes of choreographies and bindings
 }
 
-// loss is one kind of thing that was not taken over.
+// loss is one kind of content that was left out or changed.
 type loss struct {
 	first   *node
 	message string
@@ -59,7 +64,7 @@ func newImport(sources []source) *importer {
 	return i
 }
 
-// sort finds out what an object is.
+// sort assigns an object to the part of the import that it is, by its members.
 func (i *importer) sort(n *node) {
 	dimensions, board, entities := n.get("dimensions"), n.get("board"), n.get("entities")
 	switch {
@@ -78,7 +83,7 @@ func (i *importer) sort(n *node) {
 	}
 }
 
-// member sorts a member of a bundle, or of one of its files.
+// member assigns a member of a bundle, or of one of its files, by its name.
 func (i *importer) member(name string, at *node) {
 	inner := func(name string) *node {
 		if at.value.Kind() == signal.KindObject {
@@ -98,7 +103,7 @@ func (i *importer) member(name string, at *node) {
 		}
 	case "choreographies":
 		if at.value.Kind() == signal.KindObject {
-			// The file of the export holds the wires and bindings as well.
+			// In an export this file also holds the wires and bindings.
 			for _, other := range [...]string{"wires", "bindings"} {
 				if at.get(other).there() {
 					i.member(other, at.get(other))
@@ -115,13 +120,13 @@ func (i *importer) member(name string, at *node) {
 			i.lose(name, list, name+" are not shown")
 		}
 	case "version", "signalSources", "editor", "timeline", "assets":
-		// The editor's own.
+		// These concern only the editor.
 	default:
 		i.lose("member "+name, at, wording.Quoted(name)+" is not known here, and is left out")
 	}
 }
 
-// only sets what there may be one of.
+// only sets a part of which an import has one; further ones are left out.
 func (i *importer) only(what **node, n *node) {
 	if *what != nil {
 		i.lose("second", n, "there is one already: this one is left out")
@@ -139,7 +144,7 @@ func (i *importer) scene() *Scene {
 	}
 	at := i.parts[0].root
 	if i.visuals != nil {
-		i.readVisuals(i.visuals)
+		i.readVisuals(i.bounded(i.visuals, "entities"))
 		at = i.visuals
 	}
 	switch {
@@ -154,15 +159,15 @@ func (i *importer) scene() *Scene {
 		at = i.board
 	}
 	for _, p := range i.parts {
-		if p.refused {
+		if p.Refused() {
 			return nil
 		}
 	}
-	// The translation is read as any other scene, so nothing gets in here that
-	// could not be written by hand.
+	// The translation is compiled as any other scene, so that it is subject to the same
+	// checks.
 	s, err := Compile(i.s.write())
 	if err != nil {
-		i.errorf(at, "what it says cannot be a scene here: %s", strings.TrimPrefix(err.Error(), choreography.ErrDefinition.Error()+": "))
+		i.errorf(at, "it cannot be translated to a scene: %s", strings.TrimPrefix(err.Error(), definition.ErrInvalid.Error()+": "))
 		return nil
 	}
 	return s
@@ -184,16 +189,16 @@ func (i *importer) errorf(n *node, format string, args ...any) { i.part(n).error
 
 func (i *importer) warnf(n *node, format string, args ...any) { i.part(n).warnf(n, format, args...) }
 
-// lose notes that something is not taken over. What is lost in the same way is
-// told together.
+// lose reports that content is left out or changed. Losses of one kind share one
+// warning.
 func (i *importer) lose(kind string, n *node, message string) {
 	if l := i.byKind[kind]; l != nil {
 		l.count++
 		return
 	}
 	p := i.part(n)
-	if p.losses++; p.losses > maxDiagnostics {
-		p.full = true
+	if p.losses++; p.losses > authored.MaxDiagnostics {
+		p.Omit()
 		return
 	}
 	l := &loss{n, message, 1}
@@ -201,7 +206,7 @@ func (i *importer) lose(kind string, n *node, message string) {
 	i.losses = append(i.losses, l)
 }
 
-// unseen notes members that stand for something to be seen which is not shown.
+// unseen reports members whose visible content is not shown.
 func (i *importer) unseen(n *node, names ...string) {
 	for _, name := range names {
 		if at := n.get(name); at.value.Len() > 0 {
@@ -214,7 +219,7 @@ func (i *importer) unseen(n *node, names ...string) {
 	}
 }
 
-// known notes the members of an object that nothing here reads.
+// known reports the members of an object that are not among the given names.
 func (i *importer) known(n *node, what string, names ...string) {
 	for name, v := range n.value.Members() {
 		found := false
@@ -227,8 +232,8 @@ func (i *importer) known(n *node, what string, names ...string) {
 	}
 }
 
-// diagnostics returns what there is to say, file by file.
-func (i *importer) diagnostics() choreography.Diagnostics {
+// diagnostics returns all remarks, file by file.
+func (i *importer) diagnostics() authored.Diagnostics {
 	for _, l := range i.losses {
 		if l.count == 1 {
 			i.warnf(l.first, "%s", l.message)
@@ -237,9 +242,9 @@ func (i *importer) diagnostics() choreography.Diagnostics {
 		}
 	}
 	i.losses = nil
-	var ds choreography.Diagnostics
+	var ds authored.Diagnostics
 	for _, p := range i.parts {
-		ds = append(ds, p.diagnostics(p.Name, p.JSON)...)
+		ds = append(ds, p.Diagnostics(p.Name, p.JSON)...)
 	}
 	return ds
 }
@@ -258,17 +263,17 @@ func (i *importer) put(name string, p Point, slot bool) bool {
 	return true
 }
 
-// text returns a member that should be a text, "" if it is none.
+// text returns a text member, or "" if it is of another kind.
 func (i *importer) text(n *node, name string) string {
 	at := n.get(name)
 	text, ok := at.value.Text()
 	if !ok && at.value.Kind() > signal.KindNull {
-		i.lose("kind of "+name, at, name+" must be a string, not "+wording.Article(at.value.Kind())+": it is left out")
+		i.lose("kind of "+name, at, name+" must be a string, not "+at.value.Kind().WithArticle()+": it is left out")
 	}
 	return text
 }
 
-// name returns a member that is to name something.
+// name returns a member that is used as a name.
 func (i *importer) name(n *node, name string) string {
 	text := i.text(n, name)
 	if len(text) > MaxName {
@@ -282,20 +287,20 @@ func (i *importer) truth(n *node, name string, otherwise bool) bool {
 	b, ok := at.value.Bool()
 	if !ok {
 		if at.value.Kind() > signal.KindNull {
-			i.lose("kind of "+name, at, name+" must be true or false, not "+wording.Article(at.value.Kind())+": it is left out")
+			i.lose("kind of "+name, at, name+" must be true or false, not "+at.value.Kind().WithArticle()+": it is left out")
 		}
 		return otherwise
 	}
 	return b
 }
 
-// number returns a member that should be a number, brought within bounds.
+// number returns a numeric member, clamped to bounds.
 func (i *importer) number(n *node, name string, least, most, otherwise float64) float64 {
 	at := n.get(name)
 	f, ok := at.value.Float64()
 	switch {
 	case !ok && at.value.Kind() > signal.KindNull:
-		i.lose("kind of "+name, at, fmt.Sprintf("%s must be a number, not %s: %g is taken", name, wording.Article(at.value.Kind()), otherwise))
+		i.lose("kind of "+name, at, fmt.Sprintf("%s must be a number, not %s: %g is taken", name, at.value.Kind().WithArticle(), otherwise))
 		return otherwise
 	case !ok:
 		return otherwise
@@ -307,27 +312,37 @@ func (i *importer) number(n *node, name string, least, most, otherwise float64) 
 
 // coordinate returns x or y.
 func (i *importer) coordinate(n *node, name string) float64 {
-	return i.number(n, name, -Farthest, Farthest, 0)
+	return i.number(n, name, -farthest, farthest, 0)
 }
 
-// color returns a member that should be a color.
+// color returns a member that is a color, or otherwise.
 func (i *importer) color(n *node, name, otherwise string) string {
 	text := i.text(n, name)
 	if text == "" {
 		return otherwise
 	}
 	if text = strings.ToLower(text); !isColor(text) {
-		i.lose("color", n.get(name), wording.Quoted(text)+" is no color known here: "+otherwise+" is taken")
+		i.lose("color", n.get(name), wording.Quoted(text)+" is not a known color: "+otherwise+" is taken")
 		return otherwise
 	}
 	return text
 }
 
-// list returns a member that should be an array.
+// list returns a member that is an array; its value is absent for another kind.
 func (i *importer) list(n *node, name string) *node {
 	at := n.get(name)
 	if k := at.value.Kind(); k > signal.KindNull && k != signal.KindArray {
-		i.lose("kind of "+name, at, name+" must be an array, not "+wording.Article(k)+": it is left out")
+		i.lose("kind of "+name, at, name+" must be an array, not "+k.WithArticle()+": it is left out")
+	}
+	return i.bounded(at, name)
+}
+
+// bounded returns a list, or an object whose members are listed, unless it has
+// more than [MaxItems].
+func (i *importer) bounded(at *node, name string) *node {
+	if at.value.Len() > MaxItems {
+		i.errorf(at, "%s holds more than %d", name, MaxItems)
+		return &node{}
 	}
 	return at
 }

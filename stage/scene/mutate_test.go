@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
@@ -42,14 +43,12 @@ func mutated(t *rapid.T, v any) any {
 		return v
 	}
 	var other any
-	if err := json.Unmarshal([]byte(rapid.SampledFrom(odd).Draw(t, "odd")), &other); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(rapid.SampledFrom(odd).Draw(t, "odd")), &other))
 	return other
 }
 
-// Files of Sajou's tools with a few things changed in them become a scene or are
-// refused with an error, and the scene is one that can be written by hand.
+// Files of Sajou's tools with a few mutations are translated to a scene or refused with
+// an error, and the scene is valid in this package's own format.
 func TestMutatedImports(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "import", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -58,12 +57,10 @@ func TestMutatedImports(t *testing.T) {
 	scenes, refused := 0, 0
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		archive := txtar.Parse(text)
 		rapid.Check(t, func(rt *rapid.T) {
-			var files []scene.File
+			var files []scene.BundleFile
 			for _, f := range archive.Files {
 				var v any
 				if filepath.Ext(f.Name) != ".json" || json.Unmarshal(f.Data, &v) != nil {
@@ -73,15 +70,13 @@ func TestMutatedImports(t *testing.T) {
 					v = mutated(rt, v)
 				}
 				text, err := json.Marshal(v)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				files = append(files, scene.File{Name: f.Name, JSON: text})
+				require.NoError(rt, err)
+				files = append(files, scene.BundleFile{Name: f.Name, JSON: text})
 				s, ds := scene.Parse(f.Name, text)
 				check(t, text, s, ds)
 			}
 			s, rest, ds := scene.ParseFiles(files...)
-			if ds.Err() != nil {
+			if ds.Refused() {
 				refused++
 				if s != nil || rest != nil {
 					rt.Fatalf("results beside errors: %v", ds)
@@ -91,14 +86,12 @@ func TestMutatedImports(t *testing.T) {
 			if s != nil {
 				scenes++
 				again, err := scene.Compile(s.Value())
-				if err != nil {
-					rt.Fatal(err)
-				}
+				require.NoError(rt, err)
 				same(rt, s, again)
 			}
 			for _, v := range rest {
 				if _, ok := v.Get("steps"); ok {
-					if _, err := choreography.CompileDeclaration("choreography", v); err != nil {
+					if _, err := language.CompileDeclaration("choreography", v); err != nil {
 						rt.Fatalf("%s: %v", v, err)
 					}
 				}

@@ -1,46 +1,44 @@
 package scene
 
 import (
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Parse reads a scene from the text of a file and says what an author should
-// know about it. File only names the text in diagnostics. The scene is nil if
-// any diagnostic is of severity [choreography.Error].
+// Parse parses the text of a file as a scene and returns diagnostics for its author,
+// which name the file. The scene is nil if any diagnostic is of severity [authored.SeverityError].
 //
 // A scene of one of Sajou's tools is translated: the result's Value is in the
-// format of this package. Of a bundle the scene alone is read; see
-// [ParseBundle].
-func Parse(file string, json []byte) (*Scene, choreography.Diagnostics) {
+// format of this package. Of a bundle only the scene is read; see [ParseBundle].
+func Parse(file string, json []byte) (*Scene, authored.Diagnostics) {
 	v, err := signal.ParseValue(json)
 	if err != nil {
-		return nil, syntaxDiagnostics(file, json, err)
+		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, json, err)}
 	}
 	if kindOf(v) != foreign {
 		var r reader
 		s := r.scene(&node{value: v})
-		if r.refused {
+		if r.Refused() {
 			s = nil
 		}
-		return s, r.diagnostics(file, json)
+		return s, r.Diagnostics(file, json)
 	}
-	i := newImport([]source{{File{file, json}, v}})
+	i := newImport([]source{{BundleFile{file, json}, v}})
 	s := i.scene()
 	for _, list := range append(i.choreographies, i.bindings...) {
 		if list.value.Len() > 0 {
-			i.lose("rest", list, "choreographies and bindings are no part of the scene, and are left out")
+			i.lose("rest", list, "choreographies and bindings are not part of the scene, and are left out")
 		}
 	}
 	return s, i.diagnostics()
 }
 
-// IsScene reports whether a value is meant to be a scene, in the format of this
-// package or one that [Parse] translates. In a file that holds other
-// declarations too it tells which are for this package.
+// IsScene reports whether a value appears to be a scene, in the format of this
+// package or one that [Parse] translates. In a file with other declarations it
+// identifies those for this package.
 func IsScene(v signal.Value) bool { return kindOf(v) != noScene }
 
-// kind is what a value is meant to be.
+// kind is the apparent intent of a value.
 type kind int
 
 const (
@@ -72,7 +70,7 @@ func kindOf(v signal.Value) kind {
 	case object("dimensions"), object("board"), object("scene"), object("scene.json"), isVisuals(v):
 		return foreign
 	case has("looks", "slots", "waypoints", "agents", "stranger", "impressions", "entities"):
-		return native // an author forgot to say so
+		return native // a scene without "sajou"
 	default:
 		return noScene
 	}

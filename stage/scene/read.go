@@ -2,6 +2,7 @@ package scene
 
 import (
 	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/sajou-dev/sajou-go/internal/wording"
@@ -11,7 +12,7 @@ import (
 // Version is the version of the format that this package reads and writes.
 const Version = 1
 
-// What a scene has that says nothing of it.
+// The defaults of a scene.
 const (
 	defaultWidth, defaultHeight = 960, 540
 	defaultBackground           = "#101826"
@@ -29,11 +30,11 @@ type reader struct {
 	layers map[string]int
 }
 
-// scene reads a whole scene. What it returns is of use only if there is no
+// scene reads a whole scene. The result is usable only if there is no
 // error.
 func (r *reader) scene(n *node) *Scene {
 	if n.value.Kind() != signal.KindObject {
-		r.errorf(n, "a scene must be an object, not %s", wording.Article(n.value.Kind()))
+		r.errorf(n, "a scene must be an object, not %s", n.value.Kind().WithArticle())
 		return nil
 	}
 	if !r.head(n) {
@@ -66,7 +67,7 @@ func (r *reader) scene(n *node) *Scene {
 			read(at)
 		}
 	}
-	// In this order, since each may refer to what stands before it.
+	// The order matters: each member may refer to those before it.
 	read("size", r.size)
 	read("background", func(n *node) { r.s.Background = r.color(n) })
 	read("impressions", func(n *node) { r.s.Impressions = r.truth(n) })
@@ -87,15 +88,15 @@ func (r *reader) scene(n *node) *Scene {
 	return r.s
 }
 
-// head reads what says that this is a scene, and of which version. Of another
-// version nothing else is judged.
+// head reads the marker of a scene and its version. It returns false for another
+// version, of which nothing else can be judged.
 func (r *reader) head(n *node) bool {
 	sajou := n.get("sajou")
 	switch text, ok := sajou.value.Text(); {
 	case !sajou.there():
 		r.errorf(n, `"sajou" is missing: write "sajou": "scene"`)
 	case !ok:
-		r.errorf(sajou, `sajou must be "scene", not %s`, wording.Article(sajou.value.Kind()))
+		r.errorf(sajou, `sajou must be "scene", not %s`, sajou.value.Kind().WithArticle())
 		return false
 	case text != "scene":
 		r.errorf(sajou, `sajou must be "scene", not %s`, wording.Quoted(text))
@@ -106,7 +107,7 @@ func (r *reader) head(n *node) bool {
 	case !version.there():
 		r.errorf(n, `"version" is missing: write "version": %d`, Version)
 	case !ok:
-		r.errorf(version, "version must be %d, not %s", Version, wording.Article(version.value.Kind()))
+		r.errorf(version, "version must be %d, not %s", Version, version.value.Kind().WithArticle())
 		return false
 	case number != Version:
 		r.errorf(version, "version %s of the scene format is not known here: this program reads version %d", version.value, Version)
@@ -127,9 +128,9 @@ func (r *reader) size(n *node) {
 	for name, v := range n.value.Members() {
 		switch at := n.at(name, v); name {
 		case "width":
-			r.s.Width = r.number(at, 1, Farthest)
+			r.s.Width = r.number(at, 1, farthest)
 		case "height":
-			r.s.Height = r.number(at, 1, Farthest)
+			r.s.Height = r.number(at, 1, farthest)
 		default:
 			r.unknown(at, "size", "width and height")
 		}
@@ -148,11 +149,11 @@ func (r *reader) readLayers(n *node) {
 	r.s.Layers = make([]string, 0, n.value.Len())
 	for i, at := range elements(n) {
 		if i >= MaxItems {
-			return // said already
+			return // reported already
 		}
 		name := r.name(at)
 		if seen[name] && name != "" {
-			r.errorf(at, "the layer %s stands there twice", wording.Quoted(name))
+			r.errorf(at, "the layer %s appears twice", wording.Quoted(name))
 		}
 		seen[name] = true
 		r.s.Layers = append(r.s.Layers, name)
@@ -172,7 +173,7 @@ func (r *reader) looks(n *node) {
 			case "color":
 				look.Color = r.color(f)
 			case "size":
-				look.Size = r.number(f, 1, Farthest)
+				look.Size = r.number(f, 1, farthest)
 			default:
 				r.unknown(f, "a look", "figure, color and size")
 			}
@@ -192,7 +193,7 @@ func (r *reader) slots(n *node) {
 			}
 			name, p := r.point(at, nameNeeded)
 			if seen[name] && name != "" {
-				r.refuse(at.get("name"), "the slot %s stands there twice", wording.Quoted(name))
+				r.refuse(at.get("name"), "the slot %s appears twice", wording.Quoted(name))
 			}
 			seen[name] = true
 			r.s.Slots = append(r.s.Slots, Slot{name, p})
@@ -200,7 +201,7 @@ func (r *reader) slots(n *node) {
 		return
 	}
 	if n.value.Kind() != signal.KindObject {
-		r.errorf(n, "slots must be an object of places by name or an array of places with names, not %s", wording.Article(n.value.Kind()))
+		r.errorf(n, "slots must be an object of places by name or an array of places with names, not %s", n.value.Kind().WithArticle())
 		return
 	}
 	r.named(n, func(name string, at *node) {
@@ -310,9 +311,9 @@ func (r *reader) entity(n *node) Entity {
 		case "opacity":
 			e.Opacity = r.number(at, 0, 1)
 		case "scale":
-			e.Scale = r.number(at, 0, Farthest)
+			e.Scale = r.number(at, 0, farthest)
 		case "rotation":
-			e.Rotation = r.number(at, -Farthest, Farthest)
+			e.Rotation = r.number(at, -farthest, farthest)
 		case "state":
 			e.State = r.name(at)
 		default:
@@ -352,7 +353,7 @@ func (r *reader) rule(n *node) Rule {
 	for name, v := range n.value.Members() {
 		at := n.at(name, v)
 		if stands && (name == "look" || name == "slot" || name == "layer") {
-			r.errorf(at, "%s says how a new figure appears, and entity that there is one: write one of them", name)
+			r.errorf(at, "%s is for a new figure, and entity names an existing one: write one of them", name)
 			continue
 		}
 		switch name {
@@ -382,7 +383,7 @@ func (r *reader) rule(n *node) Rule {
 	return rule
 }
 
-// naming says whether a point may have a name.
+// naming reports whether a point may have a name.
 type naming int
 
 const (
@@ -397,7 +398,7 @@ func (r *reader) place(n *node, naming naming) (string, Point) {
 		if n.value.Kind() == signal.KindObject {
 			return r.point(n, naming)
 		}
-		r.errorf(n, `want the name of a place or {"x": …, "y": …}, not %s`, wording.Article(n.value.Kind()))
+		r.errorf(n, `want the name of a place or {"x": …, "y": …}, not %s`, n.value.Kind().WithArticle())
 		return "", Point{}
 	}
 	name := r.name(n)
@@ -420,9 +421,9 @@ func (r *reader) point(n *node, naming naming) (name string, p Point) {
 	for field, v := range n.value.Members() {
 		switch at := n.at(field, v); {
 		case field == "x":
-			p.X = r.number(at, -Farthest, Farthest)
+			p.X = r.number(at, -farthest, farthest)
 		case field == "y":
-			p.Y = r.number(at, -Farthest, Farthest)
+			p.Y = r.number(at, -farthest, farthest)
 		case field == "name" && naming != nameNone:
 			name = r.name(at)
 		case naming == nameNone:
@@ -434,7 +435,7 @@ func (r *reader) point(n *node, naming naming) (name string, p Point) {
 	return name, p
 }
 
-// named goes over an object of things by name.
+// named iterates over an object whose member names are names.
 func (r *reader) named(n *node, each func(name string, at *node)) {
 	if !r.object(n) {
 		return
@@ -450,7 +451,7 @@ func (r *reader) named(n *node, each func(name string, at *node)) {
 	}
 }
 
-// elements goes over an array.
+// elements iterates over an array.
 func elements(n *node) func(yield func(int, *node) bool) {
 	return func(yield func(int, *node) bool) {
 		i := 0
@@ -465,7 +466,7 @@ func elements(n *node) func(yield func(int, *node) bool) {
 
 func (r *reader) object(n *node) bool {
 	if n.value.Kind() != signal.KindObject {
-		r.errorf(n, "%s must be an object, not %s", called(n), wording.Article(n.value.Kind()))
+		r.errorf(n, "%s must be an object, not %s", called(n), n.value.Kind().WithArticle())
 		return false
 	}
 	return true
@@ -474,7 +475,7 @@ func (r *reader) object(n *node) bool {
 func (r *reader) array(n *node) bool {
 	switch {
 	case n.value.Kind() != signal.KindArray:
-		r.errorf(n, "%s must be an array, not %s", called(n), wording.Article(n.value.Kind()))
+		r.errorf(n, "%s must be an array, not %s", called(n), n.value.Kind().WithArticle())
 		return false
 	case n.value.Len() > MaxItems:
 		r.errorf(n, "%s holds more than %d", called(n), MaxItems)
@@ -485,7 +486,7 @@ func (r *reader) array(n *node) bool {
 func (r *reader) text(n *node) string {
 	text, ok := n.value.Text()
 	if !ok {
-		r.errorf(n, "%s must be a string, not %s", called(n), wording.Article(n.value.Kind()))
+		r.errorf(n, "%s must be a string, not %s", called(n), n.value.Kind().WithArticle())
 	}
 	return text
 }
@@ -512,8 +513,8 @@ func (r *reader) nameText(n *node, name string) {
 
 func (r *reader) title(n *node) string {
 	text := r.text(n)
-	if utf8.RuneCountInString(text) > MaxTitle {
-		r.errorf(n, "%s must not be longer than %d characters", called(n), MaxTitle)
+	if utf8.RuneCountInString(text) > maxTitle {
+		r.errorf(n, "%s must not be longer than %d characters", called(n), maxTitle)
 	}
 	return text
 }
@@ -521,7 +522,7 @@ func (r *reader) title(n *node) string {
 func (r *reader) truth(n *node) bool {
 	b, ok := n.value.Bool()
 	if !ok {
-		r.errorf(n, "%s must be true or false, not %s", called(n), wording.Article(n.value.Kind()))
+		r.errorf(n, "%s must be true or false, not %s", called(n), n.value.Kind().WithArticle())
 	}
 	return b
 }
@@ -530,7 +531,7 @@ func (r *reader) number(n *node, least, most float64) float64 {
 	f, ok := n.value.Float64()
 	switch {
 	case !ok:
-		r.errorf(n, "%s must be a number, not %s", called(n), wording.Article(n.value.Kind()))
+		r.errorf(n, "%s must be a number, not %s", called(n), n.value.Kind().WithArticle())
 	case f < least || f > most:
 		r.errorf(n, "%s must be from %.0f to %.0f, not %s", called(n), least, most, n.value)
 	}
@@ -540,7 +541,7 @@ func (r *reader) number(n *node, least, most float64) float64 {
 func (r *reader) color(n *node) string {
 	text := r.text(n)
 	if _, ok := n.value.Text(); ok && !isColor(text) {
-		r.errorf(n, `%s is no color: write "#rgb", "#rrggbb", "#rrggbbaa" or a CSS name in lower case`, wording.Quoted(text))
+		r.errorf(n, `%s is not a color: write "#rgb", "#rrggbb", "#rrggbbaa" or a CSS name in lower case`, wording.Quoted(text))
 	}
 	return text
 }
@@ -548,7 +549,7 @@ func (r *reader) color(n *node) string {
 func (r *reader) look(n *node) string {
 	name := r.name(n)
 	if _, ok := r.s.Looks[name]; !ok && name != "" {
-		r.refuse(n, "there is no look %s; there are %s", wording.Quoted(name), offered(sortedKeys(r.s.Looks)))
+		r.refuse(n, "there is no look %s; there are %s", wording.Quoted(name), offered(slices.Sorted(maps.Keys(r.s.Looks))))
 	}
 	return name
 }

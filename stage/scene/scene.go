@@ -1,15 +1,15 @@
-// Package scene reads declarative scenes: where things stand and what they look
-// like before anything happens.
+// Package scene reads declarative scenes: the positions and looks of figures before
+// anything happens.
 //
 // A [Scene] has slots and waypoints, which are named places; routes between
-// them; looks; entities that stand somewhere from the start; and rules that say
-// how an agent looks which nobody placed. [Parse] reads one from a file and
-// tells an author what is wrong with it and where. [Compile] makes one of the
-// value that a log recorded. [Default] is what is shown when there is no scene.
+// them; looks; entities that stand somewhere from the start; and rules for the looks
+// of agents that the scene does not place. [Parse] reads one from a file, with
+// diagnostics for its author. [Compile] makes one of the value that a log recorded.
+// [Default] is the scene of a session that declares none.
 //
 // # Format
 //
-// A scene is a JSON object. Only "sajou" and "version" must be there.
+// A scene is a JSON object. Only "sajou" and "version" are required.
 //
 //	{
 //	  "sajou": "scene",
@@ -28,54 +28,62 @@
 //	  "impressions": true
 //	}
 //
-// scene.schema.json ([Schema]) says which members there are and of what form,
-// and docs/scenes.md what they mean. Beyond the schema, a scene is refused if
+// scene.schema.json ([Schema]) defines the members and their forms, docs/scenes.md
+// their meaning. Beyond the schema, a scene is refused if
 //
-//   - it refers to a look, layer, place or entity that is not there;
-//   - two entities have one id, two slots one name, or a waypoint the name of
-//     a slot;
+//   - it refers to a look, layer, place or entity that it does not have;
+//   - two entities have the same id, two slots the same name, or a waypoint has the
+//     name of a slot;
 //   - a name is longer than 256 bytes, where the schema counts characters.
 //
-// Parse also reads the scenes of Sajou's own tools and makes a scene of this
-// format of them, with a warning for all that cannot be shown: the scene-builder's
-// export ([ParseFiles]), the state that its server holds ([ParseBundle]), stage
-// scenes with a board, and the entity visuals of themes.
+// Parse also reads the scenes of Sajou's own tools and translates them to this format,
+// with a warning for everything that cannot be shown: the scene-builder's export
+// ([ParseFiles]), the state that its server holds ([ParseBundle]), stage scenes with a
+// board, and the entity visuals of themes.
 //
 // # Invariants
 //
-//   - What Parse refuses Compile refuses. The Value of a scene compiles to an
+//   - Compile refuses every scene that Parse refuses. The Value of a scene compiles to an
 //     equal scene.
 //   - A scene's slots are in the order in which they were written.
 //   - The same text gives the same scene and the same diagnostics, on every
 //     machine: nothing here depends on map order, time or chance.
-//   - No text makes this package panic, and none makes it allocate more than a
-//     small multiple of the text's size.
+//   - No text makes this package panic. Its allocations are proportional to the text.
+//
+// docs/glossary.md has the nouns of all packages.
 package scene
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 
-	"github.com/sajou-dev/sajou-go/choreography"
-	"github.com/sajou-dev/sajou-go/internal/jsonplace"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/internal/find"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Limits of a scene.
 const (
 	// MaxItems bounds the layers, looks, slots, waypoints, routes, entities and
-	// rules of a scene, each for themselves, and the points of one route.
+	// rules of a scene, each separately, and the points of one route.
 	MaxItems = 10_000
-	// MaxName bounds a name in bytes, MaxTitle a title in characters.
+	// MaxName bounds a name in bytes, maxTitle a title in characters.
 	MaxName  = 256
-	MaxTitle = 1024
-	// Farthest bounds every number: none lies beyond it on either side of 0.
-	Farthest = 1_000_000
+	maxTitle = 1024
+	// farthest bounds the absolute value of every number.
+	farthest = 1_000_000
 )
 
 // Point is a place in the scene: units from the upper left corner, y downwards.
 type Point struct{ X, Y float64 }
+
+// Distance returns the distance between two points.
+func Distance(a, b Point) float64 {
+	x, y := b.X-a.X, b.Y-a.Y
+	return math.Sqrt(float64(x*x) + float64(y*y))
+}
 
 // Scene is a stage before anything happens. It is immutable and may be shared.
 type Scene struct {
@@ -85,7 +93,7 @@ type Scene struct {
 	Layers        []string         // names, from back to front; never empty
 	Looks         map[string]Look  // those that the scene declares, and the built-in ones
 	Slots         []Slot           // free ones are taken in this order
-	Waypoints     map[string]Point // no name is a slot's too
+	Waypoints     map[string]Point // their names differ from those of the slots
 	Routes        map[string]Route
 	Entities      []Entity
 	Agents        []Rule // the first that matches decides
@@ -102,9 +110,22 @@ type Scene struct {
 // Look is how a figure is drawn. Colors are as CSS writes them: #rgb, #rgba,
 // #rrggbb, #rrggbbaa or a name in lower case.
 type Look struct {
-	Figure string // person, robot, bird, building, …; what package picture does not know is a token
+	Figure string // person, robot, bird, building, …; a name that package picture does not know is a token
 	Color  string
 	Size   float64 // units high at scale 1
+}
+
+// Route is a way along points; a closed one leads back to its first.
+type Route struct {
+	Points []Point  // two or more
+	Names  []string // of the points, "" for one without; as long as Points
+	Closed bool
+}
+
+// Index returns the index of the first point with a name.
+func (r Route) Index(name string) (int, bool) {
+	i := slices.Index(r.Names, name)
+	return i, i >= 0 && name != ""
 }
 
 // Slot is a named place for one figure.
@@ -116,9 +137,9 @@ type Slot struct {
 // Entity is a figure that the scene places.
 type Entity struct {
 	ID       string // unique
-	Actor    string // shared by all that one reference means; the ID if the scene says nothing
+	Actor    string // shared by all entities of one reference; the ID by default
 	Look     string // one of Looks
-	Label    string // shown below it, "" for none; the ID if the scene says nothing
+	Label    string // shown below it, "" for none; the ID by default
 	At       Point
 	Layer    int // index in Layers
 	Hidden   bool
@@ -128,31 +149,31 @@ type Entity struct {
 	State    string  // animation state
 }
 
-// Rule maps agents that the scene does not know by name.
+// Rule assigns a look and a place to agents that the scene does not place.
 type Rule struct {
 	Match  string // an agent id, where * stands for any text
-	Entity string // the entity or actor that stands for it, or "" for a new figure
+	Entity string // the entity or actor that represents it, or "" for a new figure
 	Look   string // of the new figure; one of Looks
-	Slot   string // where it stands, "" for the first free one
+	Slot   string // its home, "" for the first free slot
 	Layer  int    // of the new figure; index in Layers
 }
 
-var _ choreography.Declaration = (*Scene)(nil)
+var _ language.Declaration = (*Scene)(nil)
 
 // Compile makes a scene of a value in the format of this package, which it
-// copies. It refuses what [Parse] refuses; the error wraps
-// [choreography.ErrDefinition] and names the first place that is wrong.
+// copies. It refuses every scene that [Parse] refuses; the error wraps
+// [definition.ErrInvalid] and names the first place that is wrong.
 func Compile(v signal.Value) (*Scene, error) {
 	switch _, rest, err := signal.CheckValue(v); {
 	case err != nil:
-		return nil, fmt.Errorf("%w: a scene: %w", choreography.ErrDefinition, err)
+		return nil, fmt.Errorf("%w: a scene: %w", definition.ErrInvalid, err)
 	case len(rest) > 0:
-		return nil, fmt.Errorf("%w: a scene: more than one value", choreography.ErrDefinition)
+		return nil, fmt.Errorf("%w: a scene: more than one value", definition.ErrInvalid)
 	}
 	var r reader
 	s := r.scene(&node{value: slices.Clone(v)})
-	if f := r.firstError(); f != nil {
-		return nil, fmt.Errorf("%w: a scene: %s: %s", choreography.ErrDefinition, jsonplace.Pointer(f.Segments), f.message)
+	if f, refused := r.firstError(); refused {
+		return nil, fmt.Errorf("%w: a scene: %s: %s", definition.ErrInvalid, f.Location.Pointer(), f.Message)
 	}
 	return s, nil
 }
@@ -163,12 +184,12 @@ func (s *Scene) Word() string { return "scene" }
 // Name returns the scene's name; a session has one scene, the last declared.
 func (s *Scene) Name() string { return s.name }
 
-// Value returns the scene in the format of this package: as it was written, or
-// translated if another was read. It is absent for [Default], which nobody
+// Value returns the scene in the format of this package: as it was written,
+// or translated from another format. It is absent for [Default], which is not
 // declared. It must not be changed.
 func (s *Scene) Value() signal.Value { return s.value }
 
-// Place returns where a slot or a waypoint is.
+// Place returns the point of a slot or a waypoint.
 func (s *Scene) Place(name string) (Point, bool) {
 	if i, ok := s.slots[name]; ok {
 		return s.Slots[i].At, true
@@ -183,23 +204,22 @@ func (s *Scene) Route(name string) (Route, bool) {
 	return r, ok
 }
 
-// Figures returns the entities that a reference means, those whose id or actor
-// it is, as indices of Entities in rising order. The caller must not change the
-// result.
+// Figures returns the entities whose id or actor is the reference, as indices of Entities
+// in rising order. The caller must not change the result.
 func (s *Scene) Figures(ref string) []int { return s.figures[ref] }
 
-// Rule returns the first rule for an agent that no entity stands for by name.
+// Rule returns the first rule for an agent that is not the id or actor of an entity.
 // It takes time proportional to the rules' patterns and the length of the name.
 func (s *Scene) Rule(agent string) (Rule, bool) {
 	for _, r := range s.Agents {
-		if matches(r.Match, agent) {
+		if find.Wildcard(r.Match, agent) {
 			return r, true
 		}
 	}
 	return Rule{}, false
 }
 
-// LookNamed returns a look; for a name that is none, the stranger's.
+// LookNamed returns the look with a name, or the stranger's for an unknown name.
 func (s *Scene) LookNamed(name string) Look {
 	if look, ok := s.Looks[name]; ok {
 		return look
@@ -210,7 +230,7 @@ func (s *Scene) LookNamed(name string) Look {
 	return builtIn[defaultLook]
 }
 
-// index prepares the ways to find things.
+// index builds the lookup tables.
 func (s *Scene) index() {
 	s.slots = make(map[string]int, len(s.Slots))
 	for i := range s.Slots {
@@ -224,24 +244,4 @@ func (s *Scene) index() {
 			s.figures[e.Actor] = append(s.figures[e.Actor], i)
 		}
 	}
-}
-
-// matches reports whether text is like a pattern in which * stands for any text,
-// also for none. The parts of the pattern are looked for one after the other,
-// each where it comes first, so no part of the text is tried twice.
-func matches(pattern, text string) bool {
-	first, rest, wild := strings.Cut(pattern, "*")
-	if !wild {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, first)
-	for ok {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(text, part)
-		}
-		_, text, ok = strings.Cut(text, part)
-		rest = after
-	}
-	return false
 }

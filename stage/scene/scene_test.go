@@ -16,7 +16,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
@@ -31,10 +33,10 @@ func parsed(t testing.TB, text string) *scene.Scene {
 	return s
 }
 
-// same fails unless two scenes are equal in all they tell.
+// same fails unless two scenes have the same content.
 func same(t rapid.TB, a, b *scene.Scene) {
-	// The value may be another, since what says the same can be written in many
-	// ways; whatever else there is must not be.
+	// The values may differ, since one scene can be written in many ways. All other
+	// fields must be equal.
 	if x, y := fmt.Sprintf("%+v", plain(a)), fmt.Sprintf("%+v", plain(b)); x != y {
 		t.Fatalf("the scenes differ:\n%s\n%s", x, y)
 	}
@@ -49,26 +51,20 @@ func plain(s *scene.Scene) scene.Scene {
 	return c
 }
 
-// A scene's value compiles to an equal scene, and so does what the importer
-// would write for it.
+// A scene's value compiles to an equal scene, and so does the value that the importer
+// writes for it.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, err := signal.ParseValue([]byte(genSound(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := scene.Compile(v)
-		if err != nil {
-			t.Fatalf("%s: %v", v, err)
-		}
+		require.NoErrorf(t, err, "%s", v)
 		again, err := scene.Compile(s.Value())
 		if err != nil || !reflect.DeepEqual(s, again) {
 			t.Fatalf("%s: %v", v, err)
 		}
 		written, err := scene.Compile(scene.Write(s))
-		if err != nil {
-			t.Fatalf("%s\n%s: %v", v, scene.Write(s), err)
-		}
+		require.NoErrorf(t, err, "%s\n%s", v, scene.Write(s))
 		same(t, s, written)
 		if !bytes.Equal(scene.Write(s), scene.Write(written)) {
 			t.Fatalf("%s is written in two ways", v)
@@ -76,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// genSound draws a scene that refers only to what is there.
+// genSound draws a scene without dangling references.
 func genSound(t *rapid.T) string {
 	count := func(name string, least int) int { return rapid.IntRange(least, 4).Draw(t, name) }
 	list := func(n int, item func(i int) string) string {
@@ -114,7 +110,7 @@ func genSound(t *rapid.T) string {
 	}) + `],"stranger":` + one("k", looks) + `,"impressions":` + genBool(t) + `}`
 }
 
-// Compile takes values from logs, where nobody has looked at them.
+// Compile takes values from logs, so it must check everything itself.
 func TestCompileRefuses(t *testing.T) {
 	good := parsed(t, `{"sajou":"scene","version":1,"slots":{"a":{"x":1,"y":2}}}`).Value()
 	for name, v := range map[string]signal.Value{
@@ -126,16 +122,14 @@ func TestCompileRefuses(t *testing.T) {
 		"a key twice":        {0x82, 0xa1, 'a', 0xc0, 0xa1, 'a', 0xc0},
 		"a float of 32 bits": {0x81, 0xa1, 'a', 0xca, 0, 0, 0, 0},
 	} {
-		if s, err := scene.Compile(v); s != nil || !errors.Is(err, choreography.ErrDefinition) {
+		if s, err := scene.Compile(v); s != nil || !errors.Is(err, definition.ErrInvalid) {
 			t.Errorf("%s: got %v, %v", name, s, err)
 		}
 	}
-	// The value is copied: whoever owns the bytes may write to them.
+	// The value is copied: its owner may write to the bytes.
 	v := slices.Clone(good)
 	s, err := scene.Compile(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	clear(v)
 	if s.Slots[0].Name != "a" || !bytes.Equal(s.Value(), good) {
 		t.Errorf("the scene changed with the bytes it was made of: %+v", s.Slots)
@@ -209,74 +203,10 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-func TestMatches(t *testing.T) {
-	for _, c := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"a", "a", true},
-		{"a", "ab", false},
-		{"", "", true},
-		{"*", "", true},
-		{"*", "anything", true},
-		{"**", "x", true},
-		{"a*", "a", true},
-		{"a*", "ba", false},
-		{"*a", "ba", true},
-		{"a*a", "a", false},
-		{"a*a", "aa", true},
-		{"a*b*c", "a-b-b-c", true},
-		{"a*b*c", "a-c-b", false},
-		{"*ab*ab", "abab", true},
-		{"*ab*ab", "ab", false},
-		{"*ab*b", "abcb", true},
-		{"é*", "été", true},
-	} {
-		if got := scene.Matches(c.pattern, c.text); got != c.want {
-			t.Errorf("%q, %q: got %t", c.pattern, c.text, got)
-		}
-	}
-}
-
-// The matcher agrees with the plainest one there is.
-func TestMatchesOracle(t *testing.T) {
-	var plain func(pattern, text string) bool
-	plain = func(pattern, text string) bool {
-		switch {
-		case pattern == "":
-			return text == ""
-		case pattern[0] == '*':
-			return plain(pattern[1:], text) || text != "" && plain(pattern, text[1:])
-		default:
-			return text != "" && pattern[0] == text[0] && plain(pattern[1:], text[1:])
-		}
-	}
-	letters := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "*"}), 0, 8)
-	rapid.Check(t, func(t *rapid.T) {
-		pattern, text := strings.Join(letters.Draw(t, "pattern"), ""), strings.Join(letters.Draw(t, "text"), "")
-		if got, want := scene.Matches(pattern, text), plain(pattern, text); got != want {
-			t.Fatalf("%q, %q: got %t", pattern, text, got)
-		}
-	})
-}
-
-// A pattern that makes other matchers try again and again is decided at once.
-func TestMatchesIsLinear(t *testing.T) {
-	pattern := strings.Repeat("a*", 120) + "b"
-	text := strings.Repeat("a", 1<<20)
-	for range 10 {
-		if scene.Matches(pattern, text) {
-			t.Fatal("it ends with b")
-		}
-	}
-}
-
-// The scene in the package comment is one.
+// The scene in the package comment is valid.
 func TestPackageComment(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "scene.go", nil, parser.ParseComments|parser.PackageClauseOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, text, _ := strings.Cut(docText(file), "\n\t{")
 	text, _, ok := strings.Cut(text, "\n\t}")
 	if !ok {
@@ -290,7 +220,7 @@ func TestPackageComment(t *testing.T) {
 
 func docText(f *ast.File) string { return f.Doc.Text() }
 
-// Whoever comes has room in the default scene, and no place is near another.
+// Every agent has room in the default scene, and no two places are near each other.
 func TestDefault(t *testing.T) {
 	s := scene.Default()
 	if s != scene.Default() || s.Value() != nil || !s.Impressions {
@@ -323,9 +253,7 @@ func TestDefault(t *testing.T) {
 func TestDocs(t *testing.T) {
 	docs := filepath.Join("..", "..", "docs")
 	text, err := os.ReadFile(filepath.Join(docs, "scenes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	blocks := strings.Split(string(text), "```json\n")[1:]
 	if len(blocks) == 0 {
 		t.Error("scenes.md has no example")
@@ -340,9 +268,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, name := range files {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		parsed(t, string(text))
 	}
 }
@@ -350,9 +276,7 @@ func TestDocs(t *testing.T) {
 // The workshop places the agents of the recorded sessions.
 func TestWorkshop(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "examples", "scenes", "workshop.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := parsed(t, string(text))
 	for _, agent := range []string{"orchestrator", "agent-solver", "agent-analyst"} {
 		if len(s.Figures(agent)) != 1 {

@@ -4,123 +4,92 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tinylib/msgp/msgp"
-
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// object builds an object value member by member. No name may be put twice.
-type object struct {
-	body []byte
-	n    uint32
-}
-
-func (o *object) put(name string, v signal.Value) {
-	o.body = append(msgp.AppendString(o.body, name), v...)
-	o.n++
-}
-
-func (o *object) text(name, text string) { o.put(name, msgp.AppendString(nil, text)) }
-
-func (o *object) number(name string, f float64) {
-	// A whole number is written as one, as an author would.
+// number adds a number. A whole one is written as an integer, as an author would.
+func number(o *signal.Object, name string, f float64) {
 	if i := int64(f); float64(i) == f {
-		o.put(name, signal.Int(i).Append(nil))
+		o.Int(name, i)
 		return
 	}
-	o.put(name, signal.Float(f).Append(nil))
+	o.Float(name, f)
 }
-
-func (o *object) truth(name string, b bool) { o.put(name, msgp.AppendBool(nil, b)) }
-
-func (o *object) list(name string, all []signal.Value) {
-	v := msgp.AppendArrayHeader(nil, uint32(len(all)))
-	for _, e := range all {
-		v = append(v, e...)
-	}
-	o.put(name, v)
-}
-
-func (o *object) value() signal.Value { return append(msgp.AppendMapHeader(nil, o.n), o.body...) }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-func textValue(text string) signal.Value { return msgp.AppendString(nil, text) }
 
 // write returns s as a value in the format of this package, which compiles to an
-// equal scene. What says the same when it is left out is left out.
+// equal scene. Members with their default value are left out.
 func (s *Scene) write() signal.Value {
-	var o object
-	o.text("sajou", "scene")
-	o.number("version", Version)
+	var o signal.Object
+	o.Text("sajou", "scene")
+	number(&o, "version", Version)
 	if s.name != "" {
-		o.text("name", s.name)
+		o.Text("name", s.name)
 	}
 	if s.Title != "" {
-		o.text("title", s.Title)
+		o.Text("title", s.Title)
 	}
-	var size object
-	size.number("width", s.Width)
-	size.number("height", s.Height)
-	o.put("size", size.value())
-	o.text("background", s.Background)
+	var size signal.Object
+	number(&size, "width", s.Width)
+	number(&size, "height", s.Height)
+	o.Add("size", size.Value())
+	o.Text("background", s.Background)
 	var layers []signal.Value
 	for _, name := range s.Layers {
-		layers = append(layers, textValue(name))
+		layers = append(layers, signal.Text(name))
 	}
-	o.list("layers", layers)
+	o.Add("layers", signal.Array(layers...))
 
-	var looks object
-	for _, name := range sortedKeys(s.Looks) {
+	var looks signal.Object
+	for _, name := range slices.Sorted(maps.Keys(s.Looks)) {
 		if look := s.Looks[name]; look != builtIn[name] {
-			var l object
-			l.text("figure", look.Figure)
-			l.text("color", look.Color)
-			l.number("size", look.Size)
-			looks.put(name, l.value())
+			var l signal.Object
+			l.Text("figure", look.Figure)
+			l.Text("color", look.Color)
+			number(&l, "size", look.Size)
+			looks.Add(name, l.Value())
 		}
 	}
-	if looks.n > 0 {
-		o.put("looks", looks.value())
+	if len(looks) > 0 {
+		o.Add("looks", looks.Value())
 	}
-	var slots object
+	var slots signal.Object
 	for _, slot := range s.Slots {
-		slots.put(slot.Name, pointValue(slot.At, ""))
+		slots.Add(slot.Name, pointValue(slot.At, ""))
 	}
-	if slots.n > 0 {
-		o.put("slots", slots.value())
+	if len(slots) > 0 {
+		o.Add("slots", slots.Value())
 	}
-	var waypoints object
-	for _, name := range sortedKeys(s.Waypoints) {
-		waypoints.put(name, pointValue(s.Waypoints[name], ""))
+	var waypoints signal.Object
+	for _, name := range slices.Sorted(maps.Keys(s.Waypoints)) {
+		waypoints.Add(name, pointValue(s.Waypoints[name], ""))
 	}
-	if waypoints.n > 0 {
-		o.put("waypoints", waypoints.value())
+	if len(waypoints) > 0 {
+		o.Add("waypoints", waypoints.Value())
 	}
-	var routes object
-	for _, name := range sortedKeys(s.Routes) {
-		routes.put(name, s.Routes[name].write())
+	var routes signal.Object
+	for _, name := range slices.Sorted(maps.Keys(s.Routes)) {
+		routes.Add(name, s.Routes[name].write())
 	}
-	if routes.n > 0 {
-		o.put("routes", routes.value())
+	if len(routes) > 0 {
+		o.Add("routes", routes.Value())
 	}
 	var entities []signal.Value
 	for i := range s.Entities {
 		entities = append(entities, s.Entities[i].write(s))
 	}
 	if len(entities) > 0 {
-		o.list("entities", entities)
+		o.Add("entities", signal.Array(entities...))
 	}
 	var agents []signal.Value
 	for _, r := range s.Agents {
 		agents = append(agents, r.write(s))
 	}
 	if len(agents) > 0 {
-		o.list("agents", agents)
+		o.Add("agents", signal.Array(agents...))
 	}
-	o.text("stranger", s.Stranger)
-	o.truth("impressions", s.Impressions)
-	return o.value()
+	o.Text("stranger", s.Stranger)
+	o.Bool("impressions", s.Impressions)
+	return o.Value()
 }
 
 func (r Route) write() signal.Value {
@@ -128,73 +97,73 @@ func (r Route) write() signal.Value {
 	for i, p := range r.Points {
 		points = append(points, pointValue(p, r.Names[i]))
 	}
-	var o object
-	o.list("points", points)
+	var o signal.Object
+	o.Add("points", signal.Array(points...))
 	if r.Closed {
-		o.truth("closed", true)
+		o.Bool("closed", true)
 	}
-	return o.value()
+	return o.Value()
 }
 
 func (e *Entity) write(s *Scene) signal.Value {
-	var o object
-	o.text("id", e.ID)
+	var o signal.Object
+	o.Text("id", e.ID)
 	if e.Actor != e.ID {
-		o.text("actor", e.Actor)
+		o.Text("actor", e.Actor)
 	}
 	if e.Look != s.Stranger {
-		o.text("look", e.Look)
+		o.Text("look", e.Look)
 	}
 	if e.Label != e.ID {
-		o.text("label", e.Label)
+		o.Text("label", e.Label)
 	}
-	o.put("at", pointValue(e.At, ""))
+	o.Add("at", pointValue(e.At, ""))
 	if e.Layer != 0 {
-		o.text("layer", s.Layers[e.Layer])
+		o.Text("layer", s.Layers[e.Layer])
 	}
 	if e.Hidden {
-		o.truth("hidden", true)
+		o.Bool("hidden", true)
 	}
 	if e.Opacity != 1 {
-		o.number("opacity", e.Opacity)
+		number(&o, "opacity", e.Opacity)
 	}
 	if e.Scale != 1 {
-		o.number("scale", e.Scale)
+		number(&o, "scale", e.Scale)
 	}
 	if e.Rotation != 0 {
-		o.number("rotation", e.Rotation)
+		number(&o, "rotation", e.Rotation)
 	}
 	if e.State != "" {
-		o.text("state", e.State)
+		o.Text("state", e.State)
 	}
-	return o.value()
+	return o.Value()
 }
 
 func (r Rule) write(s *Scene) signal.Value {
-	var o object
-	o.text("match", r.Match)
+	var o signal.Object
+	o.Text("match", r.Match)
 	if r.Entity != "" {
-		o.text("entity", r.Entity)
-		return o.value()
+		o.Text("entity", r.Entity)
+		return o.Value()
 	}
 	if r.Look != s.Stranger {
-		o.text("look", r.Look)
+		o.Text("look", r.Look)
 	}
 	if r.Slot != "" {
-		o.text("slot", r.Slot)
+		o.Text("slot", r.Slot)
 	}
 	if r.Layer != 0 {
-		o.text("layer", s.Layers[r.Layer])
+		o.Text("layer", s.Layers[r.Layer])
 	}
-	return o.value()
+	return o.Value()
 }
 
 func pointValue(p Point, name string) signal.Value {
-	var o object
+	var o signal.Object
 	if name != "" {
-		o.text("name", name)
+		o.Text("name", name)
 	}
-	o.number("x", p.X)
-	o.number("y", p.Y)
-	return o.value()
+	number(&o, "x", p.X)
+	number(&o, "y", p.Y)
+	return o.Value()
 }

@@ -1,0 +1,135 @@
+package rehearsal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
+)
+
+func spawn(id, entity string) choreography.Command {
+	return choreography.Command{Kind: choreography.CommandExecute, PerformanceID: id, Action: "spawn", EntityRef: entity}
+}
+
+// TestCompare shows what counts as the same: numbers by value, progress and
+// times within their tolerance, everything else exactly.
+func TestCompare(t *testing.T) {
+	base := choreography.Command{
+		At: time.Second, Kind: choreography.CommandUpdate, PerformanceID: "p1", Action: "move",
+		Params: map[string]any{"n": int64(5), "list": []any{int64(1), nil}}, Progress: 0.5, Elapsed: time.Second,
+	}
+	tests := []struct {
+		name   string
+		change func(*choreography.Command)
+		same   bool
+	}{
+		{"nothing", func(*choreography.Command) {}, true},
+		{"5 and 5.0", func(c *choreography.Command) { c.Params = map[string]any{"n": 5.0, "list": []any{1.0, nil}} }, true},
+		{"progress by 1e-10", func(c *choreography.Command) { c.Progress += 1e-10 }, true},
+		{"progress by 1e-8", func(c *choreography.Command) { c.Progress += 1e-8 }, false},
+		{"a microsecond", func(c *choreography.Command) { c.At += time.Microsecond }, false},
+		{"null for absent", func(c *choreography.Command) {
+			c.Params = map[string]any{"n": 5.0, "list": []any{1.0, nil}, "x": nil}
+		}, false},
+		{"a number as text", func(c *choreography.Command) { c.Params = map[string]any{"n": "5", "list": []any{1.0, nil}} }, false},
+		{"another performance", func(c *choreography.Command) { c.PerformanceID = "p2" }, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := base
+			tt.change(&want)
+			v := rehearsal.Compare([]choreography.Command{base}, []choreography.Command{want})
+			if v.Same != tt.same {
+				t.Errorf("Same = %v, want %v: %s", v.Same, tt.same, v.Difference)
+			}
+		})
+	}
+}
+
+// TestCompareInterleaving shows that streams which differ only between
+// performances are reported as such, and not as a pass.
+func TestCompareInterleaving(t *testing.T) {
+	got := []choreography.Command{spawn("p1", "a"), spawn("p2", "b"), spawn("p1", "c")}
+	want := []choreography.Command{spawn("p1", "a"), spawn("p1", "c"), spawn("p2", "b")}
+	v := rehearsal.Compare(got, want)
+	if v.Same || !v.Interleaving || v.Index != 1 || !strings.Contains(v.Difference, "same per performance, other interleaving") {
+		t.Errorf("verdict %+v, want another interleaving from 1 on", v)
+	}
+	if v := rehearsal.Compare(got[:2], want[:2]); v.Same || v.Interleaving {
+		t.Errorf("verdict %+v, want a plain difference", v)
+	}
+	if v := rehearsal.Compare(got[:2], got); v.Same || v.Interleaving || v.Index != 2 {
+		t.Errorf("verdict %+v, want a missing command at 2", v)
+	}
+}
+
+// TestParseRefuses shows that a file which is no scenario has diagnostics and is never
+// an empty scenario that passes.
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{
+		``, `[`, `[]`, `{}`, `7`, `{"script":null}`, `{"script":7}`, `{"script":[],"definitions":{}}`, `{"script":[],"expected":[7]}`, `{"script":[{}]}`, `{"script":[{"advance":-1}]}`, `{"script":[{"signal":7}]}`,
+		`{"script":[],"definitions":[7]}`, `{"script":[{"advance":1,"signal":{}}]}`,
+	} {
+		if s, diagnostics := rehearsal.Parse("f", []byte(text)); len(s) > 0 || len(diagnostics) == 0 {
+			t.Errorf("Parse(%q) = %v, %v, want diagnostics alone", text, s, diagnostics)
+		}
+	}
+}
+
+// TestParsePlaces shows that what is wrong has its line and column, in a
+// definition too.
+func TestParsePlaces(t *testing.T) {
+	const text = `[
+  { "id": "a", "script": [] },
+  { "id": 7, "script": [ {"advance": "soon"}, {"advance": 1, "signal": {}},
+      {"signal": "none"} ],
+    "definitions": [ { "on": "x", "steps": [] }, { "on": "y",
+        "steps": [ { "action": "include", "sequence": "z" } ] } ],
+    "expected": [ {"kind": 3} ] },
+  { "scrpt": [] }
+]`
+	scenarios, diagnostics := rehearsal.Parse("f", []byte(text))
+	var got []string
+	for _, d := range diagnostics {
+		got = append(got, fmt.Sprintf("%d:%d %s %s", d.Line, d.Column, d.Pointer, d.Message))
+	}
+	want := []string{
+		"3:11 /1/id id is a text",
+		"3:38 /1/script/0/advance advance is a number of milliseconds, at least 0",
+		`3:47 /1/script/1 a step of the script is {"signal": envelope} or {"advance": ms}`,
+		"4:18 /1/script/2/signal this is no signal: signal: must be an object, not a string",
+		`6:55 /1/definitions/1/steps/0/sequence there is no sequence "z"`,
+		"7:19 /1/expected/0 this is no command: ",
+		`8:3 /2 "script" is missing: the signals that come, and the time that passes`,
+	}
+	if scenarios != nil || len(got) != len(want) {
+		t.Fatalf("%v, %q", scenarios, got)
+	}
+	for i := range got {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("got  %s\nwant %s", got[i], want[i])
+		}
+	}
+}
+
+// FuzzRead shows that no text does harm, and that it gives scenarios or says
+// why not.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"id":"a","script":[{"signal":{"type":"x","payload":{}}},{"advance":1e300}],"definitions":[{"on":"x","steps":[]}],"expected":[]}`))
+	f.Add([]byte(`[{"script":[],"definitions":[{"on":"y","steps":[{"action":"include","sequence":"z"}]}]}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		scenarios, diagnostics := rehearsal.Parse("f", text)
+		if (len(scenarios) == 0) == (len(diagnostics) == 0) {
+			t.Errorf("%d scenarios and %d diagnostics", len(scenarios), len(diagnostics))
+		}
+		lines := strings.Count(string(text), "\n") + 1
+		for _, d := range diagnostics {
+			if d.Line < 1 || d.Line > lines || d.Column < 1 {
+				t.Errorf("%v, in %d lines", d, lines)
+			}
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+)
+
+// TestHelp shows that every command teaches: a summary, a text and an example.
+func TestHelp(t *testing.T) {
+	for _, cmd := range documented() {
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s lacks a summary, a text or an example", cmd.CommandPath())
+		}
+		for line := range strings.Lines(cmd.Long) {
+			line = strings.TrimSuffix(line, "\n")
+			if n := len([]rune(line)); n > 82 && !strings.Contains(line, "{") {
+				t.Errorf("%s has a line of %d characters in its help:\n%s", cmd.CommandPath(), n, line)
+			}
+		}
+	}
+}
+
+// documented returns the commands of this program, without those that cobra adds.
+func documented() (list []*cobra.Command) {
+	commands := rootCommand(&cli.App{}).Commands()
+	for len(commands) > 0 {
+		cmd := commands[0]
+		commands = append(commands[1:], cmd.Commands()...)
+		if name := cmd.CommandPath(); strings.Contains(name, "completion") || strings.HasSuffix(name, "help") {
+			continue
+		}
+		list = append(list, cmd)
+	}
+	return list
+}
+
+// aboutEpisodes reports whether a command needs sessions that play an episode.
+func aboutEpisodes(cmd *cobra.Command) bool {
+	switch strings.Fields(cmd.CommandPath())[1] {
+	case "episode", "beats", "report":
+		return true
+	default:
+		return false
+	}
+}
+
+// TestExamples runs the examples in the help of each command, in a directory with
+// the files that they name and a store with the sessions that the help of the
+// program names; the commands about episodes have a store with sessions that play
+// one. An example may answer no; it may not be misuse or find nothing to work on.
+// Examples that never end, or that take as long as the session, are interrupted
+// after a moment.
+func TestExamples(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	program, err := os.Executable()
+	require.NoError(t, err)
+	_, err = exec.LookPath("python3")
+	python := err == nil
+
+	home := t.TempDir()
+	require.NoError(t, os.Symlink(program, filepath.Join(home, "sajou-replay")))
+	t.Setenv("PATH", home+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("HOME", home)
+	store := filepath.Join(home, "store")
+	picture := filepath.Join(home, "good.png")
+	for _, args := range [][]string{
+		{"sim", "--example", "--quiet"},
+		{"demo"}, // the session that was begun last
+		{"render", "35", "-o", picture, "--width", "320"},
+	} {
+		if r := sajouReplay(t.Context(), t, nil, append([]string{"-C", store}, args...)...); r.code != 0 {
+			t.Fatalf("%v: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	played := filepath.Join(home, "played")
+	for _, session := range []string{"monday", "tuesday", "friday"} {
+		playText(t, played, session, strings.Join(interviewLines, "\n"), "--manual-time")
+	}
+	var mask bytes.Buffer
+	require.NoError(t, png.Encode(&mask, image.NewNRGBA(image.Rect(0, 0, 320, 180))))
+	files := map[string][]byte{"mask.png": mask.Bytes()}
+	for name, from := range map[string]string{
+		"session.jsonl":        "demo/session.jsonl",
+		"choreographies.json":  "demo/choreographies.json",
+		"scene.json":           "demo/scene.json",
+		"good.png":             picture,
+		"docs/verify_chain.py": filepath.Join(root, "docs/verify_chain.py"),
+		"interview.json":       "../../director/script/interview.json",
+		"changed.json":         "../../director/script/interview.json",
+		"mine.json":            "../../director/script/interview.json",
+		"mine.script.json":     "../../director/script/interview.script.json",
+		"old.json":             "../../director/script/interview-before.json",
+	} {
+		files[name], err = os.ReadFile(from)
+		require.NoError(t, err)
+	}
+	files["interview.yaml"] = []byte("beats: [{id: a, description: d, character_instruction: x, target_turn: 1}]\n")
+	files["series/first.yaml"] = files["interview.yaml"]
+	files["greeting.json"] = []byte(`{"id": "hello", "script": [{"advance": 100}], "definitions": []}`)
+
+	for _, cmd := range documented() {
+		from := store
+		if aboutEpisodes(cmd) {
+			from = played
+		}
+		t.Run(strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), "sajou-replay "), " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, data := range files {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+			}
+			for _, name := range []string{"sajou-data", "damaged"} {
+				require.NoError(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(from)))
+			}
+			for line := range strings.Lines(cmd.Example) {
+				line = strings.TrimSpace(line)
+				if strings.Contains(line, "python3") && !python {
+					continue
+				}
+				runExample(t, dir, line)
+			}
+		})
+	}
+}
+
+// runExample runs one line of an example in a shell.
+func runExample(t *testing.T, dir, line string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	endless := strings.Contains(line, " play") && !strings.Contains(line, "--rate 0") ||
+		strings.Contains(line, " tail -f") || strings.Contains(line, "--watch")
+	if endless {
+		line = "exec " + line // the interrupt is for the program, not for the shell
+		time.AfterFunc(time.Second, cancel)
+	}
+	shell := exec.CommandContext(ctx, "sh", "-c", line)
+	shell.Dir = dir
+	shell.Cancel = func() error { return shell.Process.Signal(os.Interrupt) }
+	shell.WaitDelay = 30 * time.Second
+	out, err := shell.CombinedOutput()
+	code := 0
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = failed.ExitCode()
+		if code == -1 && endless && ctx.Err() != nil {
+			code = cli.ExitInterrupted // the signal came when the program had ended its work, but not yet itself
+		}
+	} else if err != nil && ctx.Err() == nil {
+		t.Errorf("$ %s\n%v", line, err)
+	}
+	switch code {
+	case 0, cli.ExitNo, cli.ExitInconclusive:
+	case cli.ExitInterrupted:
+		if !endless {
+			t.Errorf("$ %s\n%sexit %d", line, out, code)
+		}
+	default:
+		t.Errorf("$ %s\n%sexit %d", line, out, code)
+	}
+}

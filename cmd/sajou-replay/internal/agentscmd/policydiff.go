@@ -1,0 +1,203 @@
+package agentscmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sajou-dev/sajou-go/agents/history"
+	"github.com/sajou-dev/sajou-go/agents/query"
+	"github.com/sajou-dev/sajou-go/authored"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// PolicyDiff returns the command "policy-diff".
+func PolicyDiff(a *cli.App) *cobra.Command {
+	var (
+		ids     []string
+		policy  string
+		summary bool
+	)
+	cmd := &cobra.Command{
+		Use:   "policy-diff [SESSION] [RANGE] --policy FILE [--agent ID]...",
+		Short: "Compare the views of agents with those of another policy",
+		Long: `Policy-diff replays a recorded world under another observation policy, for the
+agents that --agent names or for all agents. The recorded actions stay the same;
+only the views differ. For each entry it lists the paths that from then on are
+in the view under the recorded policy only (<), under the other policy only (>),
+or with another value (!). A line without a path means that one policy only
+sends the agent the effect itself. The last line counts the differences.
+
+The other policy holds from the first entry. A RANGE limits the entries that are
+listed; differences that exist before the range are listed first, with an
+asterisk. FILE has the policy as JSON, in the form in which an agent is
+registered; - is stdin.
+
+The exit code is 0 if nothing differs and 1 if something does.`,
+		Example: `  echo '{"policy":"everything"}' | sajou-replay policy-diff conversation --policy -
+  echo '{"policy":"everything"}' | sajou-replay policy-diff conversation 5..9 --policy - --agent A
+  echo '{"policy":"everything"}' | sajou-replay policy-diff conversation --policy - --summary`,
+		Args: cli.Between(0, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if policy == "" {
+				return cli.Misuse("--policy FILE is missing; usage: %s", cmd.UseLine())
+			}
+			session, over, err := a.SplitRange(cmd, args)
+			if err != nil {
+				return err
+			}
+			trial := history.PolicyTrial{Agents: ids}
+			if trial.Policy, err = readPolicy(cmd.Context(), a, policy); err != nil {
+				return err
+			}
+			t, r, done, err := openQuestion(a, nonEmpty(session))
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			defer done()
+			if trial.From, trial.To, err = t.ResolveRange(cmd.Context(), over); err != nil {
+				return err
+			}
+			o := a.Output()
+			if trial.To == 0 {
+				return showTally(o, query.PolicyTally{}, summary) // no agent has a view before the first entry
+			}
+			tally, err := r.TryPolicy(cmd.Context(), trial, func(d query.PolicyDifference) error {
+				if summary {
+					return nil
+				}
+				done()
+				line, err := cli.Marshal(viewDifference(d))
+				if err != nil {
+					return err
+				}
+				return o.Item(differenceText(d), line)
+			})
+			done()
+			if err != nil {
+				return queryError(err)
+			}
+			if err := showTally(o, tally, summary); err != nil {
+				return err
+			}
+			if !tally.Same() {
+				return cli.AnswerNo
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVar(&ids, "agent", nil, "compare the views of agent `ID`; repeatable; default all agents")
+	cmd.Flags().StringVar(&policy, "policy", "", "`FILE` of the other policy; - is stdin")
+	cmd.Flags().BoolVar(&summary, "summary", false, "write the counts alone")
+	_ = cmd.MarkFlagFilename("policy", "json")
+	cmd.ValidArgsFunction = a.CompleteSession
+	return cmd
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// readPolicy reads the JSON of a policy.
+func readPolicy(ctx context.Context, a *cli.App, name string) (signal.Value, error) {
+	const most = 1 << 20
+	name, text, err := a.ReadInput(ctx, name, most)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, cli.Misuse("--policy: %w", err)
+	}
+	v, err := signal.ParseValue(text)
+	if syntax, ok := errors.AsType[*signal.SyntaxError](err); ok {
+		line, column := authored.LineColumn(text, syntax.Offset)
+		return nil, cli.Misuse("--policy: %s:%d:%d: %s", name, line, column, syntax.Reason)
+	}
+	if err != nil {
+		return nil, cli.Misuse("--policy %s: %w", name, err)
+	}
+	return v, nil
+}
+
+// differenceView is a difference between two views of an agent, for JSON.
+type differenceView struct {
+	Seq      uint64          `json:"seq"`
+	At       float64         `json:"at"`
+	Agent    string          `json:"agent"`
+	What     string          `json:"what"`
+	Path     string          `json:"path"`
+	Before   json.RawMessage `json:"before,omitempty"`
+	After    json.RawMessage `json:"after,omitempty"`
+	Standing bool            `json:"standing,omitempty"`
+	Cause    causeView       `json:"cause"`
+}
+
+func viewDifference(d query.PolicyDifference) differenceView {
+	return differenceView{
+		d.Entry, projection.Millis(d.At), d.Agent, string(d.What), d.Path,
+		canonicalJSON(d.Before), canonicalJSON(d.After), d.Standing, viewCause(d.Cause),
+	}
+}
+
+func differenceText(d query.PolicyDifference) string {
+	const width = 120
+	mark := map[query.DifferenceKind]string{query.OnlyBefore: "<", query.OnlyAfter: ">", query.Different: "!"}[d.What]
+	value := string(canonicalJSON(d.Before))
+	switch d.What {
+	case query.OnlyAfter:
+		value = string(canonicalJSON(d.After))
+	case query.Different:
+		value += " → " + string(canonicalJSON(d.After))
+	case query.OnlyBefore:
+	}
+	path := d.Path
+	if path == "" {
+		path = causeText(d.Cause)
+	}
+	standing := " "
+	if d.Standing {
+		standing = "*"
+	}
+	return fmt.Sprintf("%6d%s %s  %s %s  %s  %s", d.Entry, standing, cli.ClockText(d.At), mark,
+		termtext.Printable(d.Agent), termtext.Printable(path), termtext.Clip(termtext.Printable(value), width))
+}
+
+// tallyView counts differences, for JSON.
+type tallyView struct {
+	Same         bool   `json:"same"`
+	Entries      uint64 `json:"entries"`
+	DeltasBefore uint64 `json:"deltas_before"`
+	DeltasAfter  uint64 `json:"deltas_after"`
+	OnlyBefore   uint64 `json:"only_before"`
+	OnlyAfter    uint64 `json:"only_after"`
+	Different    uint64 `json:"different"`
+}
+
+func showTally(o *cli.Output, n query.PolicyTally, alone bool) error {
+	v := tallyView{n.Same(), n.Entries, n.DeltasBefore, n.DeltasAfter, n.OnlyBefore, n.OnlyAfter, n.Different}
+	text := fmt.Sprintf("%d only before, %d only after, %d different; %s, %d deltas before and %d after",
+		n.OnlyBefore, n.OnlyAfter, n.Different, cli.Plural(int(n.Entries), "entry", "entries"), n.DeltasBefore, n.DeltasAfter)
+	if alone {
+		return o.One(text, v)
+	}
+	line, err := cli.Marshal(struct {
+		Summary tallyView `json:"summary"`
+	}{v})
+	if err == nil {
+		err = o.Item(text, line)
+	}
+	if err != nil {
+		return err
+	}
+	return o.End()
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// EntryText writes an entry as one line of a table.
+func EntryText(e *eventlog.Entry) string {
+	const width = 90
+	word, detail := "", ""
+	switch e.Kind {
+	case eventlog.KindSignal:
+		sig, err := signal.Decode(e.Data)
+		if err != nil {
+			detail = "cannot be read: " + err.Error()
+			break
+		}
+		word = sig.Type
+		if sig.Problem != "" {
+			detail = "! " + sig.Problem + " "
+		}
+		body := sig.Payload
+		if sig.Raw != nil {
+			body = sig.Raw
+		}
+		detail += string(body.AppendJSON(nil))
+	case eventlog.KindDefine:
+		word = "choreography"
+		d, err := session.DeclarationOf(e)
+		if err != nil {
+			detail = "cannot be read: " + err.Error()
+			break
+		}
+		word = d.Word()
+		detail = string(d.Value().AppendJSON(nil))
+	case eventlog.KindEffect:
+		r, err := session.WorldRecordOf(e)
+		if err != nil {
+			detail = "cannot be read: " + err.Error()
+			break
+		}
+		word, detail = worldText(r)
+	case eventlog.KindBeat:
+		r, err := session.BeatOf(e)
+		if err != nil {
+			detail = "cannot be read: " + err.Error()
+			break
+		}
+		word, detail = BeatText(r)
+	default:
+		view := session.EntryView(e)
+		member := view[e.Kind.String()]
+		if member == nil {
+			member = view["data"]
+		}
+		if data, err := Marshal(member); err == nil {
+			detail = string(data)
+		}
+	}
+	return fmt.Sprintf("%6d  %s  %-7s  %-18s  %s", e.Seq, ClockText(e.At), e.Kind, termtext.Clip(termtext.Printable(word), 40), termtext.Clip(termtext.Printable(detail), width))
+}
+
+// EntryItem writes an entry as an item.
+func (o *Output) EntryItem(e *eventlog.Entry) error {
+	if o.Format == "text" {
+		return o.Item(EntryText(e), nil)
+	}
+	return o.Item("", session.AppendEntryJSON(nil, e))
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/sajou-dev/sajou-go/director/play"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/stage/film"
+)
+
+// The exit codes. The help of the program describes them.
+const (
+	ExitNo           = 1
+	ExitMisuse       = 2
+	ExitLoss         = 3
+	ExitNotFound     = 4
+	ExitInconclusive = 5
+	ExitLocked       = 6
+	ExitCannotRun    = 7
+	ExitUntestable   = 125
+	ExitInterrupted  = 130
+)
+
+// ExitError is an error with an exit code. Without a cause nothing is printed,
+// because the result already has the answer.
+type ExitError struct {
+	Code  int
+	Cause error
+}
+
+func (e *ExitError) Error() string {
+	if e.Cause == nil {
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	return e.Cause.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Cause }
+
+// Fail returns an error that ends the command with code.
+func Fail(code int, format string, args ...any) error {
+	return &ExitError{code, fmt.Errorf(format, args...)}
+}
+
+// AnswerNo is the exit of a command whose answer is no, such as a search that found
+// nothing.
+var AnswerNo = &ExitError{Code: ExitNo}
+
+// Misuse returns the error for an invalid command line.
+func Misuse(format string, args ...any) error { return Fail(ExitMisuse, format, args...) }
+
+// ExitCode prints err in one line, unless it has nothing to print, and returns the
+// exit code.
+func ExitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	code, message := judge(err)
+	if message != "" {
+		fmt.Fprintf(stderr, "sajou-replay: %s\n", OneLine(message))
+	}
+	return code
+}
+
+func judge(err error) (code int, message string) {
+	if e, ok := errors.AsType[*ExitError](err); ok {
+		if e.Cause == nil {
+			return e.Code, ""
+		}
+		return e.Code, err.Error()
+	}
+	message = err.Error()
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		return 0, "" // the reader closed the pipe, as head does
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ExitInterrupted, "interrupted"
+	case errors.Is(err, where.ErrBudget), IsA[*film.NoStageError](err), IsA[*play.ActorError](err), IsA[*play.TerminalError](err):
+		return ExitCannotRun, message
+	case IsA[*film.BoundError](err), errors.Is(err, play.ErrLongLine):
+		return ExitMisuse, message
+	case errors.Is(err, where.ErrExpression), errors.Is(err, replay.ErrSyntax):
+		return ExitMisuse, message
+	case errors.Is(err, eventlog.ErrNoSession), errors.Is(err, replay.ErrNoAddress), errors.Is(err, eventlog.ErrNoStore):
+		return ExitNotFound, message
+	case errors.Is(err, eventlog.ErrLocked), errors.Is(err, eventlog.ErrReadOnly):
+		return ExitLocked, message
+	}
+	return ExitNo, message
+}
+
+// IsA reports whether err is or wraps an error of a type.
+func IsA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// packages are the prefixes by which errors name their package. They mean nothing
+// to the user of a command.
+var packages = []string{"sajou: ", "eventlog: ", "replay: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: "}
+
+// OneLine returns a message in one line, without the names of packages.
+func OneLine(message string) string {
+	for trimmed := ""; trimmed != message; {
+		trimmed = message
+		for _, name := range packages {
+			message = strings.TrimPrefix(message, name)
+			message = strings.ReplaceAll(message, ": "+name, ": ")
+		}
+	}
+	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = termtext.Printable(strings.TrimSpace(lines[i]))
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// ProgressMeter shows progress in one line of a terminal. It is silent on anything
+// else.
+type ProgressMeter struct {
+	w     io.Writer // nil: silent
+	last  time.Time
+	shown bool
+}
+
+// NewProgress returns a meter that shows its text if w is a terminal.
+func NewProgress(w io.Writer) *ProgressMeter {
+	if IsTerminal(w) {
+		return &ProgressMeter{w: w}
+	}
+	return &ProgressMeter{}
+}
+
+// IsTerminal reports whether w is a terminal that understands control sequences.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Show replaces the text, at most ten times a second.
+func (m *ProgressMeter) Show(text string) {
+	if m.w == nil || time.Since(m.last) < 100*time.Millisecond {
+		return
+	}
+	m.last, m.shown = time.Now(), true
+	fmt.Fprintf(m.w, "\r\x1b[K%s", text)
+}
+
+// Clear removes the text.
+func (m *ProgressMeter) Clear() {
+	if m.w != nil && m.shown {
+		fmt.Fprint(m.w, "\r\x1b[K")
+	}
+}

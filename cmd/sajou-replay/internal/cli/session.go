@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/spelling"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+)
+
+// Resolve returns the moment of an address in the session.
+func (t *OpenedSession) Resolve(ctx context.Context, address string) (replay.Moment, error) {
+	parsed, err := ParseAddress(address)
+	if err != nil {
+		return replay.Moment{}, err
+	}
+	return t.Travel.Resolve(ctx, parsed)
+}
+
+// ParseAddress reads the address of one moment.
+func ParseAddress(address string) (replay.Address, error) {
+	parsed, err := replay.ParseAddress(address)
+	if err != nil && strings.Contains(address, "..") {
+		return parsed, Misuse("%q is a range; name one moment", address)
+	}
+	return parsed, err
+}
+
+// ResolveSeq returns the Seq of the address of an entry.
+func (t *OpenedSession) ResolveSeq(ctx context.Context, address string) (eventlog.Seq, error) {
+	m, err := t.Resolve(ctx, address)
+	if err != nil {
+		return 0, err
+	}
+	if m.Offset != 0 {
+		return 0, Misuse("%s is a moment between two entries; name an entry", address)
+	}
+	return m.Seq, nil
+}
+
+// ResolveRange returns the first and the last Seq of a range; the empty text means
+// every entry. A moment between two entries is rounded into the range.
+func (t *OpenedSession) ResolveRange(ctx context.Context, text string) (from, to eventlog.Seq, err error) {
+	if text == "" {
+		return 1, t.Travel.Head().Seq, nil
+	}
+	parsed, err := replay.ParseRange(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	first, last, err := t.Travel.ResolveRange(ctx, parsed)
+	if err != nil {
+		return 0, 0, err
+	}
+	from = first.Seq
+	if first.Offset > 0 {
+		from++
+	}
+	return max(from, 1), last.Seq, nil
+}
+
+// MomentOf returns the moment right after entry seq.
+func MomentOf(seq eventlog.Seq) replay.Moment { return replay.Moment{Seq: seq} }
+
+// Each calls visit for every entry from one Seq to another.
+func (t *OpenedSession) Each(ctx context.Context, from, to eventlog.Seq, visit func(*eventlog.Entry) error) error {
+	if from > to {
+		return nil
+	}
+	for e, err := range t.Log.Entries(ctx, from) {
+		if err != nil {
+			return err
+		}
+		if e.Seq > to {
+			break
+		}
+		if err := visit(&e); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// SplitArgs divides arguments into the name of a session, if they begin with one,
+// and the rest. The first argument is not a name if --session is given or if it
+// parses as an address or a range. An argument that begins like an address but
+// does not parse is an error, and not the name of a session.
+func (a *App) SplitArgs(args []string) (session string, rest []string, err error) {
+	if slices.Contains(args, "") {
+		return "", nil, errEmptyArgument
+	}
+	if len(args) == 0 || a.Session != "" {
+		return "", args, nil
+	}
+	_, err = replay.ParseRange(args[0])
+	switch {
+	case err == nil:
+		return "", args, nil
+	case likeAddress(args[0]):
+		return "", nil, err
+	}
+	return args[0], args[1:], nil
+}
+
+// SplitRange divides the arguments of a command that takes [SESSION] [RANGE].
+func (a *App) SplitRange(cmd *cobra.Command, args []string) (session, text string, err error) {
+	session, rest, err := a.SplitArgs(args)
+	if err != nil {
+		return "", "", err
+	}
+	if len(rest) > 1 {
+		return "", "", Misuse("too many arguments: %q; usage: %s", rest[1], cmd.UseLine())
+	}
+	return session, strings.Join(rest, ""), nil
+}
+
+// errEmptyArgument refuses an empty argument. It is likely an unset variable of
+// the shell, which must not mean the latest session or the last entry.
+var errEmptyArgument = Misuse("an argument is empty; is a variable of the shell unset?")
+
+// numbered matches the number of an entry, alone or with an offset.
+var numbered = regexp.MustCompile(`^[0-9]+(\+.*)?$`)
+
+func likeAddress(s string) bool {
+	if numbered.MatchString(s) {
+		return true
+	}
+	for _, prefix := range []string{"#", "@", "t:", "perf:", "beat:", "turn:", "end+", "end-"} {
+		if strings.HasPrefix(s, prefix) {
+			return true
+		}
+	}
+	return strings.Contains(s, "..")
+}
+
+// SessionArg takes the one optional argument of a command as a session.
+func (a *App) SessionArg(args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	if args[0] == "" {
+		return "", errEmptyArgument
+	}
+	if a.Session != "" && a.Session != args[0] {
+		return "", Misuse("two sessions are given, %q and --session %q; omit one", args[0], a.Session)
+	}
+	return args[0], nil
+}
+
+// OpenedSession is the session of a command and its store.
+type OpenedSession struct {
+	Engine *sajou.Engine
+	Name   string
+	Log    *eventlog.SessionReader
+	Travel *replay.Replay
+}
+
+// Close closes the store.
+func (t *OpenedSession) Close() error { return t.Engine.Close() }
+
+// OpenSession opens the store for reading, and the session of that name; the empty
+// name means that of --session, or else the latest. The caller closes it.
+func (a *App) OpenSession(name string) (*OpenedSession, error) {
+	engine, err := a.OpenReading()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.OpenSessionIn(engine, name)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return t, nil
+}
+
+// OpenArgSession is [App.OpenSession] for a command whose only argument is the
+// session.
+func (a *App) OpenArgSession(args []string) (*OpenedSession, error) {
+	name, err := a.SessionArg(args)
+	if err != nil {
+		return nil, err
+	}
+	return a.OpenSession(name)
+}
+
+// OpenSessionIn is [App.OpenSession] in an open store. If it fails, the caller still
+// closes the store.
+func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, error) {
+	name, err := a.SessionName(engine, name)
+	if err != nil {
+		return nil, err
+	}
+	a.Opened = name
+	travel, err := engine.Replay(name)
+	if errors.Is(err, eventlog.ErrNoSession) || errors.Is(err, eventlog.ErrInvalid) {
+		return nil, NoSession(engine, a.Store, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	log, err := engine.Log().Session(name)
+	if err != nil {
+		return nil, err
+	}
+	return &OpenedSession{engine, name, log, travel}, nil
+}
+
+// SessionName returns the name of the session of a command: the given one, that of
+// --session, or the latest. The session need not exist.
+func (a *App) SessionName(engine *sajou.Engine, name string) (string, error) {
+	if name == "" {
+		name = a.Session
+	}
+	if name != "" {
+		return name, nil
+	}
+	latest, err := engine.Latest()
+	if errors.Is(err, eventlog.ErrNoSession) {
+		return "", Fail(ExitNotFound, "the store in %s has no session yet; record one with: sajou-replay import FILE", a.Store)
+	}
+	return latest, err
+}
+
+// NoSession returns the error for a missing session, with the nearest name, or else
+// with the last few.
+func NoSession(engine *sajou.Engine, store, name string) error {
+	const most = 5
+	names, err := engine.Sessions()
+	if err != nil || len(names) == 0 {
+		return Fail(ExitNotFound, "there is no session %q in %s; it has none yet", name, store)
+	}
+	if meant, ok := spelling.Nearest(name, names); ok {
+		return Fail(ExitNotFound, "there is no session %q in %s; did you mean %q?", name, store, meant)
+	}
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[len(names)-most:]
+	}
+	return Fail(ExitNotFound, "there is no session %q in %s; it has %s%s", name, store, strings.Join(names, ", "), more)
+}
+
+// CompleteSession completes the names of sessions for the shell.
+func (a *App) CompleteSession(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	a.Wait = 0
+	engine, err := a.OpenReading()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer engine.Close()
+	a.Lost = nil
+	names, err := engine.Sessions()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// OpenSessionAndRest opens the session of the arguments, and returns the other
+// arguments.
+func (a *App) OpenSessionAndRest(args []string) (*OpenedSession, []string, error) {
+	session, rest, err := a.SplitArgs(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rest) > 0 {
+		// A malformed address is reported before the store is opened.
+		if _, err := ParseAddress(rest[0]); err != nil {
+			return nil, nil, err
+		}
+	}
+	t, err := a.OpenSession(session)
+	return t, rest, err
+}
+
+// Fold returns the state at an address.
+func (t *OpenedSession) Fold(cmd *cobra.Command, address string) (*projection.Fold, error) {
+	m, err := t.Resolve(cmd.Context(), address)
+	if err != nil {
+		return nil, err
+	}
+	return t.Travel.At(cmd.Context(), m)
+}

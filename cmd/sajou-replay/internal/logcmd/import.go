@@ -1,0 +1,380 @@
+package logcmd
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// Import returns the command "import".
+func Import(a *cli.App) *cobra.Command {
+	var (
+		defines []string
+		lenient bool
+		more    bool
+		goOn    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Record signals from JSONL files",
+		Long: `Import records the signals of JSONL files into one session, in the order of the
+files; - is stdin. Each line is one signal, a JSON object such as
+
+  {"id":"1","type":"tool_call","timestamp":1763000000000,"source":"agent:ann","payload":{"toolName":"search"}}
+
+with the timestamp in milliseconds since 1970. Blank lines are skipped.
+
+The session takes its name from the first file, without .jsonl, unless --session
+names it. It must be new unless --append or --continue is given. The store is
+created if its directory is absent or empty, and removed again if nothing was
+recorded.
+
+A line that is not a valid signal ends the import. The signals before it stay
+recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
+import records signals that violate the schema as they are and flags them; it
+refuses only lines that are not JSON objects, and the exit code stays 0.
+
+--define brings the declarations of a file (choreographies, sequences, easings,
+bindings, a scene; see define add) into force before the first signal. The same
+files under the same session name give the same head hash in every store.
+
+--continue completes an import that was interrupted, by a signal, a full disk or
+a crash. It compares the session with the files and records the missing rest; if
+they differ, it records nothing. The head is then that of an uninterrupted import.
+
+All files are opened before the store is locked. If several are named pipes, each
+needs its writer at the same time.`,
+		Example: `  sajou-replay import session.jsonl
+  sajou-replay import session.jsonl --session release-42 --define choreographies.json
+  sajou-replay import session.jsonl --continue
+  cat session.jsonl | sajou-replay import - --session live --append --lenient`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Misuse("no file to import; name JSONL files, or - for stdin")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if more && goOn {
+				return cli.Misuse("--append and --continue exclude each other: one adds signals, the other completes an import")
+			}
+			return importFiles(cmd.Context(), a, args, defines, lenient, more, goOn)
+		},
+	}
+	cmd.Flags().StringArrayVar(&defines, "define", nil, "`FILE` of declarations to bring into force first; repeatable")
+	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that violate the schema")
+	cmd.Flags().BoolVar(&more, "append", false, "add to an existing session")
+	cmd.Flags().BoolVar(&goOn, "continue", false, "complete an interrupted import of the same files")
+	return cmd
+}
+
+func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenient, more, goOn bool) error {
+	name := a.Session
+	if name == "" {
+		name = sessionName(files[0])
+	}
+	if err := eventlog.CheckName(name); err != nil {
+		if a.Session != "" {
+			return cli.Misuse("--session: %s", cli.OneLine(err.Error()))
+		}
+		return cli.Misuse("%w; name it with --session", err)
+	}
+	catalog := new(language.Catalog)
+	if more && len(defines) > 0 {
+		var err error
+		if catalog, err = a.InForce(ctx, name); err != nil {
+			return err
+		}
+	}
+	definitions, err := a.ReadDeclared(ctx, catalog, defines, "nothing was recorded")
+	if err != nil {
+		return err
+	}
+	in, err := openInputs(ctx, a, files)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	engine, err := a.OpenWriting()
+	if err != nil {
+		return err
+	}
+	i := &importing{name: name, in: in, more: more, cfg: ingest.Config{Definitions: definitions, Lenient: lenient}}
+	stopped, err := importInto(ctx, a, engine, i, goOn)
+	closing := engine.Close()
+	if err != nil {
+		return err
+	}
+	if errors.Is(stopped, eventlog.ErrReadOnly) || closing != nil {
+		// After a failed write more may be durable than was reported. Count the
+		// entries that the next import will find.
+		stopped = cmp.Or(stopped, closing)
+		err = readBack(ctx, a, i)
+	}
+	return cmp.Or(err, reportImport(ctx, a, i, stopped))
+}
+
+// importing is one import and its tally.
+type importing struct {
+	name   string
+	in     inputs
+	more   bool // --append
+	cfg    ingest.Config
+	before eventlog.Head // of the session
+	tally  ingest.Tally
+}
+
+// source is a file to import.
+type source struct {
+	file string        // its name, "stdin" for stdin
+	in   io.ReadCloser // nil for a regular file, which is opened when it is read
+}
+
+// inputs are the files to import, in order.
+type inputs []source
+
+// openInputs opens the inputs that can block, pipes and devices, all at once and
+// before the store is locked, and waits until the first has a byte to read. A
+// slow writer thus never holds the lock of the store.
+func openInputs(ctx context.Context, a *cli.App, files []string) (in inputs, err error) {
+	in = make(inputs, len(files))
+	defer func() {
+		if err != nil {
+			in.close()
+		}
+	}()
+	failed := make([]error, len(files))
+	var opening sync.WaitGroup
+	for i, file := range files {
+		in[i].file = file
+		if file == "-" {
+			in[i] = source{"stdin", a.OpenStdin(ctx)}
+			continue
+		}
+		switch info, err := os.Stat(file); {
+		case err != nil:
+			return in, cli.Unreadable(file, err)
+		case info.IsDir():
+			return in, cli.Misuse("%s is a directory; name JSONL files", file)
+		case !info.Mode().IsRegular():
+			opening.Go(func() { in[i].in, failed[i] = cli.OpenInput(ctx, file) })
+		default:
+			f, err := cli.OpenFile(file) // an unreadable file is an error before anything is recorded
+			if err == nil {
+				err = f.Close()
+			}
+			failed[i] = err
+		}
+	}
+	opening.Wait()
+	if err := cmp.Or(failed...); err != nil {
+		return in, err
+	}
+	if first := &in[0]; first.in != nil {
+		ahead := bufio.NewReader(first.in)
+		if _, err := ahead.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+			return in, err
+		}
+		first.in = readCloser{ahead, first.in}
+	}
+	return in, nil
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+func (in inputs) close() {
+	for _, s := range in {
+		if s.in != nil {
+			_ = s.in.Close()
+		}
+	}
+}
+
+// readBack counts the durable entries of an import.
+func readBack(ctx context.Context, a *cli.App, i *importing) error {
+	i.tally = ingest.Tally{Head: i.before}
+	engine, err := a.OpenReading()
+	if err != nil {
+		return fmt.Errorf("a write failed, and the durable entries cannot be read back: %w", err)
+	}
+	defer engine.Close()
+	log, err := engine.Log().Session(i.name)
+	if err != nil {
+		return err
+	}
+	i.tally, err = ingest.TallyOf(context.WithoutCancel(ctx), log, i.before)
+	return err
+}
+
+// sessionName returns the name of the session of a file.
+func sessionName(file string) string {
+	if file == "-" {
+		return "stdin"
+	}
+	return strings.TrimSuffix(filepath.Base(file), ".jsonl")
+}
+
+// importInto records the files. Stopped is the reason for not reaching their end.
+func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *importing, goOn bool) (stopped, err error) {
+	a.Opened = i.name
+	log, err := engine.Log().Session(i.name)
+	if err != nil {
+		return nil, err
+	}
+	if log.Exists() && !i.more && !goOn {
+		return nil, cli.Fail(cli.ExitNo, "session %q exists already, with %s; add to it with --append, or name another with --session",
+			i.name, cli.Plural(int(log.Head().Seq), "entry", "entries"))
+	}
+	session, err := engine.Session(ctx, i.name)
+	if err != nil {
+		return nil, err
+	}
+	i.before = log.Head()
+	if goOn && log.Exists() {
+		i.cfg.Resume = log
+	}
+	m := cli.NewProgress(a.Stderr)
+	defer m.Clear()
+	i.cfg.Progress = func(signals int) { m.Show(fmt.Sprintf("%d signals", signals)) }
+	r, err := ingest.NewRecorder(ctx, session, i.cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	stopped = r.All(ctx, i.in.items(i.cfg.Lenient)...)
+	i.tally = r.Tally()
+	return stopped, nil
+}
+
+// items are the signals of each file.
+func (in inputs) items(lenient bool) []iter.Seq2[ingest.Item, error] {
+	var list []iter.Seq2[ingest.Item, error]
+	for _, s := range in {
+		list = append(list, func(yield func(ingest.Item, error) bool) {
+			file := s.in
+			if file == nil {
+				f, err := cli.OpenFile(s.file)
+				if err != nil {
+					yield(ingest.Item{}, err)
+					return
+				}
+				defer f.Close()
+				file = f
+			}
+			ingest.JSONL(file, s.file, lenient)(yield)
+		})
+	}
+	return list
+}
+
+func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) error {
+	n := &i.tally
+	result := struct {
+		Session     string       `json:"session"`
+		Signals     int          `json:"signals"`
+		Definitions int          `json:"definitions"`
+		Flagged     int          `json:"flagged"`
+		First       eventlog.Seq `json:"first"`
+		Head        cli.HeadView `json:"head"`
+		Stopped     string       `json:"stopped,omitempty"`
+	}{i.name, n.Signals, n.Definitions, n.Flagged, n.First, cli.ViewHead(n.Head), ""}
+	text := fmt.Sprintf("nothing was recorded in %q: the input has no signals", i.name)
+	if n.Skipped > 0 {
+		text = fmt.Sprintf("%q has all %s already: head %v", i.name, cli.Plural(n.Skipped, "signal", "signals"), n.Head)
+	}
+	if n.First > 0 {
+		text = fmt.Sprintf("imported %s into %q: entries %d..%d, head %v",
+			cli.Plural(n.Signals, "signal", "signals"), i.name, n.First, n.Head.Seq, n.Head)
+	}
+	if n.Flagged > 0 {
+		fmt.Fprintf(a.Stderr, "sajou-replay: %s the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n",
+			cli.Plural(n.Flagged, "recorded signal violates", "recorded signals violate"))
+	}
+	if stopped != nil {
+		result.Stopped = cli.OneLine(stopped.Error())
+	}
+	if stopped == nil || n.First > 0 || a.Format != "text" {
+		if err := a.Output().One(text, result); err != nil {
+			return err
+		}
+	}
+	switch {
+	case stopped == nil:
+		return nil
+	case ctx.Err() != nil:
+		return cli.Fail(cli.ExitInterrupted, "interrupted; the signals before are recorded: complete the import with --continue")
+	case n.First > 0 && errors.Is(stopped, eventlog.ErrReadOnly):
+		return cli.Fail(cli.ExitLoss, "%w; the line above counts the durable entries: complete the import with --continue", stopped)
+	case cli.IsA[*ingest.MismatchError](stopped):
+		return &cli.ExitError{Code: cli.ExitNo, Cause: stopped}
+	case n.First == 0:
+		return fmt.Errorf("%w%s", stopped, importHint(stopped, i.cfg.Lenient))
+	}
+	return &cli.ExitError{Code: cli.ExitLoss, Cause: stopped}
+}
+
+// importHint returns the remedy for a file of which nothing was recorded, or "".
+func importHint(stopped error, lenient bool) string {
+	wrong, ok := errors.AsType[*ingest.PlaceError](stopped)
+	if !ok || wrong.Line != 1 {
+		return ""
+	}
+	if wrong.File != "stdin" {
+		head := beginningOf(wrong.File)
+		if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+			return "; the file is UTF-16: convert it to UTF-8"
+		}
+		if hint := cli.Misplaced("import", wrong.File, head); hint != "" {
+			return hint
+		}
+	}
+	field, _ := errors.AsType[*signal.FieldError](stopped)
+	switch {
+	case errors.Is(stopped, signal.ErrSyntax), field != nil && field.Path == "":
+		return "; import reads JSONL: one complete JSON object a line"
+	case errors.Is(stopped, signal.ErrSchema) && !lenient:
+		return "; see import --help for the members of a signal, or record it as it is with --lenient"
+	}
+	return ""
+}
+
+// beginningOf returns the first bytes of a regular file, enough to recognize its
+// format.
+func beginningOf(file string) []byte {
+	const enough = 1 << 20
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // a pipe cannot be read again
+	}
+	f, err := cli.OpenFile(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
+		return nil
+	}
+	return head
+}

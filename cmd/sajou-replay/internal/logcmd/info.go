@@ -1,0 +1,165 @@
+package logcmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// Info returns the command "info".
+func Info(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "info [SESSION]",
+		Short: "Summarize a session",
+		Long: `Info summarizes a session: its entries by kind, its signals by type, when it
+began and how long it lasts, its head and genesis hashes, its size on disk, its
+snapshots, and the digest of each projection at its end. Sessions with equal
+entries have equal digests on every machine.`,
+		Example: `  sajou-replay info
+  sajou-replay info night-shift -o json`,
+		Args: cli.Between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := a.OpenArgSession(args)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			return showInfo(a, cmd, t)
+		},
+	}
+	cmd.ValidArgsFunction = a.CompleteSession
+	return cmd
+}
+
+type infoView struct {
+	Session   string            `json:"session"`
+	Entries   uint64            `json:"entries"`
+	Kinds     map[string]int    `json:"kinds"`
+	Types     map[string]int    `json:"types"`
+	Flagged   int               `json:"flagged"`
+	Refused   uint64            `json:"definitions_over_budget,omitempty"`
+	Skipped   uint64            `json:"performances_over_budget,omitempty"`
+	At        float64           `json:"at"`
+	Began     string            `json:"began,omitempty"`
+	Head      cli.HeadView      `json:"head"`
+	Genesis   string            `json:"genesis"`
+	Bytes     uint64            `json:"bytes"`
+	Snapshots int               `json:"snapshots"`
+	Digests   map[string]string `json:"digests"`
+}
+
+func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
+	ctx := cmd.Context()
+	head := t.Log.Head()
+	v := infoView{
+		Session: t.Name, Entries: uint64(head.Seq), Head: cli.ViewHead(head), Genesis: t.Log.Genesis().String(),
+		At: projection.Millis(t.Log.At()), Kinds: map[string]int{}, Types: map[string]int{}, Digests: map[string]string{},
+	}
+	var origin time.Time
+	err := t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
+		v.Kinds[e.Kind.String()]++
+		if e.Kind != eventlog.KindSignal {
+			return nil
+		}
+		sig, err := signal.Decode(e.Data)
+		if err != nil {
+			return nil //nolint:nilerr // a signal that does not decode has no type; the fold ignores it too
+		}
+		v.Types[sig.Type]++
+		if sig.Problem != "" {
+			v.Flagged++
+		}
+		if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() && origin.IsZero() {
+			origin = time.Unix(0, ns-int64(e.At)).UTC()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !origin.IsZero() {
+		v.Began = origin.Format("2006-01-02T15:04:05.000Z07:00")
+	}
+	fold, err := t.Travel.At(ctx, cli.MomentOf(head.Seq))
+	if err != nil {
+		return err
+	}
+	if p, ok := fold.State(session.ProjectionPerformances).(cli.Scheduling); ok {
+		v.Refused, v.Skipped = p.Scheduler().Refused()
+	}
+	var digests []string
+	for _, d := range fold.Digests() {
+		v.Digests[d.Name] = fmt.Sprintf("%016x", d.Sum)
+		digests = append(digests, d.String())
+	}
+	if v.Bytes, err = t.Engine.Log().DiskSize(ctx, t.Name); err != nil {
+		return err
+	}
+	if snaps := t.Engine.Snapshots(); snaps != nil {
+		list, err := snaps.List(t.Name)
+		if err != nil {
+			return err
+		}
+		v.Snapshots = len(list)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "session    %s\n", termtext.Printable(t.Name))
+	if v.Began != "" {
+		fmt.Fprintf(&b, "began      %s\n", v.Began)
+	}
+	fmt.Fprintf(&b, "lasts      %s\n", cli.ClockText(t.Log.At()))
+	fmt.Fprintf(&b, "entries    %d (%s)\n", v.Entries, countsText(v.Kinds))
+	if len(v.Types) > 0 {
+		fmt.Fprintf(&b, "signals    %s\n", countsText(v.Types))
+	}
+	if v.Flagged > 0 {
+		fmt.Fprintf(&b, "flagged    %d violate the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n", v.Flagged)
+	}
+	if v.Refused > 0 {
+		fmt.Fprintf(&b, "refused    %s over the budget and not in force; list them with: sajou-replay define ls\n", cli.Plural(int(v.Refused), "definition is", "definitions are"))
+	}
+	if v.Skipped > 0 {
+		fmt.Fprintf(&b, "skipped    %s not begun: at most %d can run at a time, children of parallel groups included\n",
+			cli.Plural(int(v.Skipped), "performance was", "performances were"), choreography.MaxUnderWay)
+	}
+	fmt.Fprintf(&b, "head       %v\n", head)
+	fmt.Fprintf(&b, "genesis    %s\n", v.Genesis)
+	fmt.Fprintf(&b, "on disk    %d bytes, %s\n", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	fmt.Fprintf(&b, "digests    %s\n", strings.Join(digests, ", "))
+	return a.Output().One(b.String(), v)
+}
+
+// countsText lists counts in descending order.
+func countsText(counts map[string]int) string {
+	names := make([]string, 0, len(counts))
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		if d := counts[y] - counts[x]; d != 0 {
+			return d
+		}
+		return strings.Compare(x, y)
+	})
+	const most = 12
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(", %d more", len(names)-most)
+		names = names[:most]
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", termtext.Printable(name), counts[name])
+	}
+	return strings.Join(names, ", ") + more
+}

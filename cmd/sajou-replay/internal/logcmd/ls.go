@@ -1,0 +1,112 @@
+// Package logcmd has the commands about a session's log: import, export, ls,
+// info, cat, tail, show, verify, repair and snapshot.
+package logcmd
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+)
+
+// Ls returns the command "ls".
+func Ls(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the sessions of the store",
+		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
+has the name of the session, the number of its entries, the session time that
+they span, and its head. Keep a copy of the head outside of the store: verify
+--head can then prove that no entry was removed from the end.
+
+Ls lists a session whose newest entries cannot be read as damaged, and exits
+with 1. After the sessions it lists damage of the store: session records that
+cannot be read, that have no entries or those of another session, and entries
+without a session record. It then exits with 3.`,
+		Example: `  sajou-replay ls
+  sajou-replay ls -o jsonl`,
+		Args: cli.Between(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			engine, err := a.OpenReading()
+			if err != nil {
+				return err
+			}
+			defer engine.Close()
+			names, err := engine.Sessions()
+			if err != nil {
+				return err
+			}
+			faults, err := engine.Log().Survey(cmd.Context())
+			if err != nil {
+				return err
+			}
+			named := map[string]bool{} // session records that the survey names
+			for _, f := range faults {
+				named[f.Session] = true
+			}
+			width := 7
+			for _, name := range names {
+				width = max(width, len([]rune(name)))
+			}
+			o := a.Output()
+			var damaged error
+			for _, name := range names {
+				log, err := engine.Log().Session(name)
+				if named[name] && (errors.Is(err, eventlog.ErrCorrupt) || err == nil && !log.Exists()) {
+					continue // listed below
+				}
+				if errors.Is(err, eventlog.ErrCorrupt) {
+					// The other sessions are listed all the same.
+					a.Opened, damaged = name, err
+					text := fmt.Sprintf("%-*s  damaged", min(width, 40), termtext.Printable(name))
+					value, err := cli.Marshal(map[string]any{"session": name, "damaged": true})
+					if err != nil {
+						return err
+					}
+					if err := o.Item(text, value); err != nil {
+						return err
+					}
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				head, at := log.Head(), log.At()
+				value, err := cli.Marshal(struct {
+					Session string       `json:"session"`
+					Entries uint64       `json:"entries"`
+					At      float64      `json:"at"`
+					Head    cli.HeadView `json:"head"`
+				}{name, uint64(head.Seq), projection.Millis(at), cli.ViewHead(head)})
+				if err != nil {
+					return err
+				}
+				text := fmt.Sprintf("%-*s  %8d entries  %12s  %v", min(width, 40), termtext.Printable(name), head.Seq, cli.ClockText(at), head)
+				if err := o.Item(text, value); err != nil {
+					return err
+				}
+			}
+			for _, f := range faults {
+				value, err := cli.Marshal(map[string]any{"session": f.Session, "damaged": true, "kind": f.Kind, "detail": cli.OneLine(f.Detail)})
+				if err != nil {
+					return err
+				}
+				if err := o.Item(fmt.Sprintf("damaged: %s: %s", f.Kind, cli.OneLine(f.Detail)), value); err != nil {
+					return err
+				}
+			}
+			if err := o.End(); err != nil {
+				return err
+			}
+			if damaged == nil && len(faults) > 0 {
+				return &cli.ExitError{Code: cli.ExitLoss}
+			}
+			return damaged
+		},
+	}
+}

@@ -1,0 +1,514 @@
+package stagecmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/stage/film"
+	"github.com/sajou-dev/sajou-go/stage/picture"
+)
+
+// defaultFPS is the number of frames in a second of film.
+const defaultFPS = 10
+
+// rendering holds the flags of render.
+type rendering struct {
+	out     string
+	format  string // svg, png or gif; chooseFormat replaces an empty one
+	scene   string
+	width   int
+	fps     float64
+	speed   float64
+	count   int
+	columns int
+	sheet   bool
+	compare bool
+	caption bool
+	places  bool
+	json    bool
+}
+
+// Render returns the command "render".
+func Render(a *cli.App) *cobra.Command {
+	var r rendering
+	cmd := &cobra.Command{
+		Use:   "render [SESSION] (ADDR | RANGE | ADDR ADDR --compare) -o FILE",
+		Short: "Draw the stage as SVG, PNG or GIF",
+		Long: `Render draws the stage at a moment or over a range. In this command -o names the
+file; its extension, or --format, selects the format. -o - is stdout. Render
+prints a line about the result, or with --json an object.
+
+  render ADDR -o a.svg              a picture, as SVG or PNG
+  render RANGE -o a.gif             an animation, --fps frames a second
+  render RANGE -o frames/%05d.png   its frames as PNG or SVG, numbered from 1
+  render RANGE -o frames/           the same, named 00001.png and so on
+  render RANGE --sheet -o a.svg     a contact sheet, as SVG or PNG: a picture for
+                                    each entry, or --count N at equal intervals
+  render ADDR ADDR --compare -o a.svg
+                                    two moments side by side with their
+                                    differences marked, and a list of the
+                                    differences; -o is optional
+
+--speed 4 shows four seconds of session time in a second of film. --scene draws
+with the scene of a file instead of the recorded ones. A session without a scene
+is drawn on a default one, where agents take free places.
+
+The same moment gives the same bytes on every machine.
+
+The exit code is 0, or with --compare 1 if the moments differ, and 7 if a picture
+could not be drawn.`,
+		Example: `  sajou-replay render end -o picture.svg
+  sajou-replay render 36+50ms -o picture.png --width 1920 --caption
+  sajou-replay render night-shift 30..40 --fps 12 -o film.gif
+  sajou-replay render 30..40 --sheet --columns 4 -o sheet.png
+  sajou-replay render 35 36 --compare -o difference.svg`,
+		Args: cli.Between(1, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.check(cmd); err != nil {
+				return err
+			}
+			return runRender(cmd.Context(), a, args, &r)
+		},
+	}
+	flags := cmd.Flags()
+	// This local flag hides the global flag of the same name.
+	flags.StringVarP(&r.out, "output", "o", "", "write to `FILE`, directory, or pattern with %05d; - is stdout")
+	flags.StringVar(&r.format, "format", "", "svg, png or gif; default from the extension of FILE")
+	flags.StringVar(&r.scene, "scene", "", "use the scene of `FILE` instead of the recorded ones")
+	flags.IntVar(&r.width, "width", 0, "width of one picture in pixels (default 960, 320 in a sheet, 640 with --compare)")
+	flags.Float64Var(&r.fps, "fps", defaultFPS, "frames in a second of film")
+	flags.Float64Var(&r.speed, "speed", 1, "seconds of session time in a second of film")
+	flags.BoolVar(&r.sheet, "sheet", false, "draw a contact sheet of a range")
+	flags.IntVar(&r.count, "count", 0, "number of pictures of a sheet; 0 draws one for each entry")
+	flags.IntVar(&r.columns, "columns", 0, "number of columns of a sheet; 0 chooses one")
+	flags.BoolVar(&r.compare, "compare", false, "draw two moments side by side")
+	flags.BoolVar(&r.caption, "caption", false, "add a line with the session, the moment and its time")
+	flags.BoolVar(&r.places, "places", false, "mark the slots, waypoints and routes of the scene")
+	flags.BoolVar(&r.json, "json", false, "describe the result as JSON")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"svg", "png", "gif"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("scene", "json", "zip")
+	_ = cmd.MarkFlagFilename("output", "svg", "png", "gif")
+	cmd.ValidArgsFunction = a.CompleteSession
+	return cmd
+}
+
+// check refuses contradicting flags, and chooses the format.
+func (r *rendering) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	switch {
+	case r.sheet && r.compare:
+		return cli.Misuse("--sheet and --compare exclude each other")
+	case r.out == "" && !r.compare:
+		return cli.Misuse("-o FILE is missing; for example: -o picture.svg")
+	case given("width") && (r.width < film.MinWidth || r.width > film.MaxWidth):
+		return cli.Misuse("--width %d: must be from %d to %d", r.width, film.MinWidth, film.MaxWidth)
+	case !(r.fps > 0) || r.fps > 100:
+		return cli.Misuse("--fps %v: must be above 0 and at most 100", r.fps)
+	case !(r.speed > 0) || math.IsInf(r.speed, 0):
+		return cli.Misuse("--speed %v: must be above 0", r.speed)
+	case (given("count") || given("columns")) && !r.sheet:
+		return cli.Misuse("--count and --columns need --sheet")
+	case r.count < 0 || r.count > film.MaxSheet || given("count") && r.count == 0:
+		return cli.Misuse("--count %d: must be from 1 to %d", r.count, film.MaxSheet)
+	case r.columns < 0 || r.columns > film.MaxSheet:
+		return cli.Misuse("--columns %d: must be from 1 to %d", r.columns, film.MaxSheet)
+	case (given("fps") || given("speed")) && (r.sheet || r.compare):
+		return cli.Misuse("--fps and --speed exclude --sheet and --compare")
+	}
+	if err := r.chooseFormat(); err != nil {
+		return err
+	}
+	if (given("fps") || given("speed")) && r.format != "gif" && !r.many() {
+		return cli.Misuse("--fps and --speed need a film, as in -o film.gif or -o frames/%%05d.png")
+	}
+	return nil
+}
+
+// chooseFormat derives the format from the name of the file, unless --format is
+// given.
+func (r *rendering) chooseFormat() error {
+	if r.out == "" {
+		return nil
+	}
+	byName := strings.TrimPrefix(strings.ToLower(filepath.Ext(r.out)), ".")
+	if r.format == "" {
+		switch byName {
+		case "svg", "png", "gif":
+			r.format = byName
+		case "":
+			if r.many() {
+				r.format = "png"
+			} else if r.out == "-" {
+				r.format = "svg"
+			}
+		}
+	}
+	switch r.format {
+	case "":
+		hint := "end it with .svg, .png or .gif, or use --format"
+		if r.out == "text" || r.out == "json" || r.out == "jsonl" {
+			hint = "in this command -o names a file; --json describes the result as JSON"
+		}
+		return cli.Misuse("-o %q: unknown format; %s", r.out, hint)
+	case "svg", "png":
+	case "gif":
+		switch {
+		case r.sheet || r.compare || r.many():
+			return cli.Misuse("a GIF holds a film; use svg or png with --sheet, --compare and numbered frames")
+		case r.width > film.MaxGIFWidth:
+			return cli.Misuse("--width %d: must be at most %d for a GIF", r.width, film.MaxGIFWidth)
+		case r.fps > 50 || r.fps != math.Trunc(r.fps):
+			return cli.Misuse("--fps %v: must be a whole number from 1 to 50 for a GIF", r.fps)
+		}
+	default:
+		return cli.Misuse("--format %q: the formats are svg, png and gif", r.format)
+	}
+	if r.many() && (r.sheet || r.compare) {
+		return cli.Misuse("-o %q names many files, but --sheet and --compare draw one picture; name one file", r.out)
+	}
+	return nil
+}
+
+// number matches the place of the frame's number in the name of a file.
+var number = regexp.MustCompile(`%0?[1-9]?d`)
+
+// many reports whether the output is a file for each frame.
+func (r *rendering) many() bool {
+	if r.out == "-" {
+		return false
+	}
+	if number.MatchString(filepath.Base(r.out)) || strings.HasSuffix(r.out, "/") || strings.HasSuffix(r.out, string(filepath.Separator)) {
+		return true
+	}
+	info, err := os.Stat(r.out)
+	return err == nil && info.IsDir()
+}
+
+// file returns the name of the file of the nth frame, from 1.
+func (r *rendering) file(n int) string {
+	dir, base := filepath.Split(r.out)
+	if !number.MatchString(base) {
+		dir, base = r.out, "%05d."+r.format
+	}
+	place := number.FindStringIndex(base)
+	name := base[:place[0]] + fmt.Sprintf(base[place[0]:place[1]], n) + base[place[1]:]
+	return filepath.Join(dir, name)
+}
+
+func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) error {
+	session, rest, err := a.SplitArgs(args)
+	if err != nil {
+		return err
+	}
+	if r.out == "-" && r.format != "svg" && cli.IsTerminal(a.Stdout) {
+		return cli.Misuse("refusing to write %s to a terminal; use -o FILE, or a pipe", strings.ToUpper(r.format))
+	}
+	wanted := 1
+	if r.compare {
+		wanted = 2
+	}
+	switch {
+	case len(rest) == 0:
+		return cli.Misuse("no address to draw; for example: sajou-replay render %s end -o picture.svg", cli.ShellWord(session))
+	case len(rest) < wanted:
+		return cli.Misuse("--compare needs two addresses")
+	case len(rest) > wanted:
+		return cli.Misuse("too many arguments: %q; %s", rest[wanted], map[bool]string{
+			true: "--compare takes two addresses", false: "render draws one moment or one range, or two moments with --compare",
+		}[r.compare])
+	}
+	var ranges []replay.Range
+	for _, text := range rest {
+		parsed, err := replay.ParseRange(text)
+		if err != nil {
+			return err
+		}
+		ranges = append(ranges, parsed)
+	}
+	sc, err := a.ReadScene(ctx, r.scene)
+	if err != nil {
+		return err
+	}
+	t, err := a.OpenSession(session)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	s := t.Reel(sc)
+	moments := strings.Contains(strings.Join(rest, " "), "..")
+	switch {
+	case r.compare && moments:
+		return cli.Misuse("--compare needs two moments, not a range")
+	case r.compare:
+		return renderCompared(ctx, a, t, s, ranges, r)
+	}
+	first, last, err := t.Travel.ResolveRange(ctx, ranges[0])
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.sheet:
+		return renderSheet(ctx, a, s, first, last, r)
+	case r.format == "gif" || r.many():
+		return renderFilm(ctx, a, s, first, last, r)
+	case moments:
+		return cli.Misuse("a range is not one picture; draw a film with -o film.gif or -o frames/%%05d.png, or a contact sheet with --sheet")
+	}
+	return renderMoment(ctx, a, s, first, r)
+}
+
+// style returns the flags that change the look of a picture.
+func (r *rendering) style() film.Style {
+	return film.Style{Width: r.width, Places: r.places, Caption: r.caption}
+}
+
+// rendered describes a result.
+type rendered struct {
+	File    string        `json:"file,omitempty"`
+	Format  string        `json:"format,omitempty"`
+	Width   int           `json:"width,omitempty"`
+	Height  int           `json:"height,omitempty"`
+	Frames  int           `json:"frames"`
+	Seq     eventlog.Seq  `json:"seq"`
+	At      float64       `json:"at"`
+	Omitted int           `json:"omitted,omitempty"`
+	clock   time.Duration // At
+	address string
+}
+
+// reportRendered prints the description of a result, unless the picture itself went
+// to stdout.
+func reportRendered(a *cli.App, r *rendering, made rendered) error {
+	if made.Omitted > 0 {
+		fmt.Fprintf(a.Stderr, "sajou-replay: left out %d figures, beams and speeches, because the picture has too many\n", made.Omitted)
+	}
+	if r.out == "-" {
+		return nil
+	}
+	o := a.Output()
+	o.Format = "text"
+	if r.json {
+		o.Format = "json"
+	}
+	text := made.File
+	if made.Width > 0 {
+		text += fmt.Sprintf(": %dx%d", made.Width, made.Height)
+	}
+	if made.Frames > 1 {
+		text += ", " + cli.Plural(made.Frames, "picture", "pictures")
+	}
+	text += fmt.Sprintf(", at %s, %s", made.address, cli.ClockText(made.clock))
+	return o.One(termtext.Printable(text), made)
+}
+
+func renderMoment(ctx context.Context, a *cli.App, s *film.Reel, m replay.Moment, r *rendering) error {
+	at, err := s.Shot(ctx, m)
+	if err != nil {
+		return err
+	}
+	d := s.Draw(at, r.style())
+	if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+		return err
+	}
+	return reportRendered(a, r, made(r, d, at, 1))
+}
+
+func made(r *rendering, d *picture.Drawing, at film.Shot, frames int) rendered {
+	m := rendered{File: r.out, Format: r.format, Frames: frames, Seq: at.Seq, At: projection.Millis(at.At), clock: at.At, address: at.String()}
+	if d != nil {
+		w, h := d.Size()
+		m.Width, m.Height, m.Omitted = int(math.Ceil(w)), int(math.Ceil(h)), d.Omitted()
+	}
+	return m
+}
+
+// filmRemedy follows an error about a film that is too large.
+const filmRemedy = "use a shorter range, a smaller --width, a lower --fps or a higher --speed"
+
+func renderFilm(ctx context.Context, a *cli.App, s *film.Reel, first, last replay.Moment, r *rendering) error {
+	over, err := s.Interval(ctx, first, last)
+	if err != nil {
+		return err
+	}
+	instants, err := over.Every(film.Step(r.fps, r.speed))
+	if err != nil {
+		return cli.Misuse("%w; %s", err, filmRemedy)
+	}
+	n := len(instants)
+	if r.format != "svg" {
+		if err := s.FitsPixels(ctx, over, n, r.style()); cli.IsA[*film.BoundError](err) {
+			return cli.Misuse("%w; %s", err, filmRemedy)
+		} else if err != nil {
+			return err
+		}
+	}
+	if r.format == "gif" {
+		return renderGIF(ctx, a, s, over, instants, r)
+	}
+	if number.MatchString(filepath.Base(r.out)) {
+		if err := cli.MakeDirectory(filepath.Dir(r.out)); err != nil {
+			return err
+		}
+	} else if err := cli.MakeDirectory(r.out); err != nil {
+		return err
+	}
+	m := cli.NewProgress(a.Stderr)
+	defer m.Clear()
+	done := 0
+	var result rendered
+	for at, err := range s.At(ctx, over, instants) {
+		if err != nil {
+			return fmt.Errorf("after %s: %w", cli.Plural(done, "picture", "pictures"), err)
+		}
+		done++
+		d := s.Draw(at, r.style())
+		if err := cli.WriteFile(r.file(done), cli.Encode(d, r.format)); err != nil {
+			return err
+		}
+		m.Show(fmt.Sprintf("%d of %d pictures", done, n))
+		result = made(r, d, at, done)
+	}
+	m.Clear()
+	result.File = r.file(1)
+	if done > 1 {
+		result.File += " to " + filepath.Base(r.file(done))
+	}
+	return reportRendered(a, r, result)
+}
+
+func renderGIF(ctx context.Context, a *cli.App, s *film.Reel, over film.Interval, instants []time.Duration, r *rendering) error {
+	m := cli.NewProgress(a.Stderr)
+	defer m.Clear()
+	var last film.Shot
+	frames := 0
+	err := a.WritePicture(r.out, func(w io.Writer) (err error) {
+		last, err = s.GIF(ctx, w, over, instants, int(r.fps), r.style(), func(done int) {
+			frames = done
+			m.Show(fmt.Sprintf("%d of %d pictures", done, len(instants)))
+		})
+		return err
+	})
+	m.Clear()
+	if err != nil {
+		return err
+	}
+	return reportRendered(a, r, made(r, nil, last, frames))
+}
+
+func renderSheet(ctx context.Context, a *cli.App, s *film.Reel, first, last replay.Moment, r *rendering) error {
+	over, err := s.Interval(ctx, first, last)
+	if err != nil {
+		return err
+	}
+	m := cli.NewProgress(a.Stderr)
+	defer m.Clear()
+	d, at, n, err := s.Sheet(ctx, over, film.SheetConfig{
+		Style: r.style(), Count: r.count, Columns: r.columns,
+		Progress: func(done, total int) { m.Show(fmt.Sprintf("%d of %d pictures", done, total)) },
+	})
+	if cli.IsA[*film.BoundError](err) {
+		return cli.Misuse("%w; use a shorter range or a smaller --count", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.fits(d); err != nil {
+		return err
+	}
+	if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+		return err
+	}
+	m.Clear()
+	return reportRendered(a, r, made(r, d, at, n))
+}
+
+// fits refuses a drawing that would be too large as pixels.
+func (r *rendering) fits(d *picture.Drawing) error {
+	if r.format != "png" {
+		return nil
+	}
+	if err := film.CheckPNG(d); err != nil {
+		return cli.Misuse("%w; use fewer pictures, a smaller --width, or SVG", err)
+	}
+	return nil
+}
+
+// difference is one thing in which two moments differ, for JSON.
+type difference struct {
+	Entity string `json:"entity"`
+	Change string `json:"change"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+func renderCompared(ctx context.Context, a *cli.App, t *cli.OpenedSession, s *film.Reel, ranges []replay.Range, r *rendering) error {
+	var shots [2]film.Shot
+	for i, both := range ranges {
+		m, _, err := t.Travel.ResolveRange(ctx, both)
+		if err != nil {
+			return err
+		}
+		if shots[i], err = s.Shot(ctx, m); err != nil {
+			return err
+		}
+	}
+	opt := picture.CompareOptions{Options: picture.Options{Width: r.width, Places: r.places}}
+	for i, heading := range []*string{&opt.Before, &opt.After} {
+		var err error
+		if *heading, err = s.Caption(ctx, shots[i].Moment); err != nil {
+			return err
+		}
+	}
+	if r.caption {
+		opt.Title = s.Name()
+	}
+	d, differences := picture.Compare(shots[0].Frame, shots[1].Frame, opt)
+	if err := r.fits(d); err != nil {
+		return err
+	}
+	result := struct {
+		rendered
+		Differences []difference `json:"differences"`
+	}{made(r, d, shots[1], 2), []difference{}}
+	lines := make([]string, len(differences))
+	for i, d := range differences {
+		lines[i] = termtext.Printable(d.String())
+		result.Differences = append(result.Differences, difference{d.Entity, string(d.Change), d.Before, d.After})
+	}
+	if r.out != "" {
+		if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+			return err
+		}
+	}
+	// The picture has stdout if -o is -; the differences then go to stderr.
+	o := a.Output()
+	if r.out == "-" {
+		o.Reset(a.Stderr)
+	}
+	if o.Format = "text"; r.json {
+		o.Format = "json"
+	}
+	if r.json || len(lines) > 0 {
+		if err := o.One(strings.Join(lines, "\n"), result); err != nil {
+			return err
+		}
+	}
+	if len(differences) > 0 {
+		return cli.AnswerNo
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package statecmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+)
+
+// showPatch writes a JSON Patch, at most the given number of its operations. Its
+// error is [cli.AnswerNo] if the patch is not empty.
+func showPatch(a *cli.App, patch []byte, most int) error {
+	var ops []json.RawMessage
+	if err := json.Unmarshal(patch, &ops); err != nil {
+		return err
+	}
+	o := a.Output()
+	for _, op := range ops[:min(most, len(ops))] {
+		var fields struct {
+			Op    string          `json:"op"`
+			Path  string          `json:"path"`
+			From  string          `json:"from"`
+			Value json.RawMessage `json:"value"`
+		}
+		if err := json.Unmarshal(op, &fields); err != nil {
+			return err
+		}
+		text := fmt.Sprintf("%-7s  %s", fields.Op, fields.Path)
+		if fields.From != "" {
+			text += "  from " + fields.From
+		}
+		if fields.Value != nil {
+			text += "  " + string(fields.Value)
+		}
+		if err := o.Item(termtext.Printable(text), op); err != nil {
+			return err
+		}
+	}
+	if err := o.End(); err != nil {
+		return err
+	}
+	if len(ops) > most {
+		fmt.Fprintf(a.Stderr, "sajou-replay: showed %d of %d differences; name a PATH, or use --all\n", most, len(ops))
+	}
+	if len(ops) > 0 {
+		return cli.AnswerNo
+	}
+	return nil
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,317 @@
+// Package statecmd has the commands about states over time: state, diff, scan
+// and bisect.
+package statecmd
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/where"
+)
+
+// State returns the command "state".
+func State(a *cli.App) *cobra.Command {
+	var digests, all bool
+	cmd := &cobra.Command{
+		Use:   "state [SESSION] [ADDR [PATH]]",
+		Short: "Show the state at a moment",
+		Long: `State shows the state of a session at a moment, by default the end, as JSON: seq,
+at, and a member for each projection, such as session, performances and stage. A
+PATH selects a part, with dots (stage.entities.smith.x) or as a JSON Pointer
+(/stage/entities/agent.v2/x), which is needed for names that contain dots.
+
+Of a very large state it shows the first 1000 members of each object and list,
+and 200,000 values in all. It then counts the omitted ones on stderr and exits
+with 3. --all shows everything.
+
+--digests shows the digest of each projection instead. Machines with equal digests
+have equal states.`,
+		Example: `  sajou-replay state
+  sajou-replay state 36+50ms performances
+  sajou-replay state end stage.entities.smith.x
+  sajou-replay state night-shift end /session/entries -o json
+  sajou-replay state end --digests`,
+		Args: cli.Between(0, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, rest, err := a.OpenSessionAndRest(args)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			if len(rest) == 0 {
+				rest = []string{"end"}
+			}
+			if len(rest) > 2 {
+				return cli.Misuse("too many arguments: %q; usage: %s", rest[2], cmd.UseLine())
+			}
+			fold, err := t.Fold(cmd, rest[0])
+			if err != nil {
+				return err
+			}
+			if digests {
+				return showDigests(a, fold)
+			}
+			limits := stateLimits
+			if all {
+				limits = noLimits
+			}
+			view, left, err := viewPath(fold, rest[1:], limits)
+			if err != nil {
+				return err
+			}
+			data, err := cli.Marshal(view)
+			if err != nil {
+				return err
+			}
+			text := string(cli.Indented(data))
+			if s, ok := view.(string); ok {
+				text = s
+			}
+			if err := a.Output().One(termtext.PrintableLines(text), view); err != nil {
+				return err
+			}
+			if len(left) > 0 {
+				return cli.Fail(cli.ExitLoss, "the state is shown in part: %s; name a PATH, or use --all", strings.Join(left, ", "))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&digests, "digests", false, "show the digest of each projection instead")
+	cmd.Flags().BoolVar(&all, "all", false, "show everything, however large")
+	cmd.ValidArgsFunction = a.CompleteSession
+	return cmd
+}
+
+// Diff returns the command "diff".
+func Diff(a *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "diff [SESSION] ADDR ADDR [PATH]",
+		Short: "Compare the states at two moments",
+		Long: `Diff compares the states at two moments and writes the changes from the first to
+the second: as lines of text, or with -o json as a JSON Patch (RFC 6902). With a
+PATH it compares that part alone. The members seq and at are not compared.
+
+Diff shows at most 10,000 changes and counts the others on stderr. It refuses
+states that have an object or list of more than 10,000 members, or more than a
+million values. --all lifts both limits.
+
+The exit code is 0 if the states are equal, 1 if they differ, and 5 if they are
+too large to compare.`,
+		Example: `  sajou-replay diff 35 36
+  sajou-replay diff 36 36+50ms performances
+  sajou-replay diff night-shift 0 end -o json`,
+		Args: cli.Between(2, 4),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			limits, most := diffLimits, mostDifferences
+			if all {
+				limits, most = noLimits, math.MaxInt
+			}
+			return runDiff(a, cmd, args, limits, most)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "compare everything, however large")
+	cmd.ValidArgsFunction = a.CompleteSession
+	return cmd
+}
+
+func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, most int) error {
+	t, rest, err := a.OpenSessionAndRest(args)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if len(rest) < 2 || len(rest) > 3 {
+		return cli.Misuse("diff needs two addresses; usage: %s", cmd.UseLine())
+	}
+	var views [2]any
+	for i := range views {
+		fold, err := t.Fold(cmd, rest[i])
+		if err != nil {
+			return err
+		}
+		var left []string
+		if views[i], left, err = viewPath(fold, rest[2:], limits); err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			return cli.Fail(cli.ExitInconclusive, "the state at %s is too large to compare: %s; name a PATH, or use --all", rest[i], strings.Join(left, ", "))
+		}
+		if whole, ok := views[i].(map[string]any); ok && len(rest) == 2 {
+			delete(whole, "seq")
+			delete(whole, "at")
+		}
+	}
+	patch, err := replay.Diff(views[0], views[1])
+	if err != nil {
+		return err
+	}
+	return showPatch(a, patch, most)
+}
+
+// viewLimits bounds the part of a state that is shown.
+type viewLimits struct {
+	each  int // members or elements of one object or list
+	total int // values in all
+}
+
+var (
+	stateLimits = viewLimits{1000, 200_000}
+	diffLimits  = viewLimits{10_000, 1_000_000}
+	noLimits    = viewLimits{math.MaxInt, math.MaxInt}
+)
+
+// mostDifferences bounds the differences that diff shows.
+const mostDifferences = 10_000
+
+// viewPath returns the view of a fold, or the part of it at a path, within limits,
+// and descriptions of the parts that the limits left out.
+func viewPath(fold *projection.Fold, path []string, limits viewLimits) (view any, left []string, err error) {
+	whole := map[string]any{"seq": int64(fold.Head().Seq), "at": projection.Millis(fold.At())}
+	for name, state := range fold.States() {
+		whole[name] = state
+		if _, ok := state.(where.Members); !ok {
+			whole[name] = state.View()
+		}
+	}
+	view = whole
+	var names []string
+	switch {
+	case len(path) == 0 || path[0] == "":
+	case strings.HasPrefix(path[0], "/"):
+		for name := range strings.SplitSeq(path[0][1:], "/") {
+			names = append(names, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+		}
+	default:
+		names = strings.Split(path[0], ".")
+	}
+	for i, name := range names {
+		next, ok := step(view, name)
+		if !ok {
+			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %d has no %s%s", fold.Head().Seq, strings.Join(names[:i+1], "."), namesOf(view))
+		}
+		view = next
+	}
+	s := shower{limits: limits}
+	view = s.show(strings.Join(names, "."), view)
+	return view, s.left, nil
+}
+
+// shower copies a view, which is read member by member, into values for
+// [cli.Marshal], within limits.
+type shower struct {
+	limits viewLimits
+	made   int
+	left   []string // the parts that were left out
+}
+
+// room returns how many of the n members of the value at name are within the
+// limits, and notes the others.
+func (s *shower) room(name string, n int) int {
+	most := min(n, s.limits.each, max(0, s.limits.total-s.made))
+	s.made += most
+	const mostNotes = 8
+	if most < n && len(s.left) < mostNotes {
+		if s.left = append(s.left, fmt.Sprintf("%d of %d of %s", most, n, termtext.Printable(termtext.Clip(cmp.Or(name, "the state"), 80)))); len(s.left) == mostNotes {
+			s.left = append(s.left, "and more")
+		}
+	}
+	return most
+}
+
+func (s *shower) show(name string, view any) any {
+	below := func(member string) string { return strings.TrimPrefix(name+"."+member, ".") }
+	switch v := view.(type) {
+	case where.Members:
+		names := v.Names()
+		shown := make(map[string]any, min(len(names), s.limits.each))
+		for _, member := range names[:s.room(name, len(names))] {
+			if m, ok := v.Member(member); ok {
+				shown[member] = s.show(below(member), m)
+			}
+		}
+		return shown
+	case map[string]any:
+		names := sortedNames(v)
+		shown := make(map[string]any, min(len(names), s.limits.each))
+		for _, member := range names[:s.room(name, len(names))] {
+			shown[member] = s.show(below(member), v[member])
+		}
+		return shown
+	case []any:
+		shown := make([]any, s.room(name, len(v)))
+		for i := range shown {
+			shown[i] = s.show(name, v[i])
+		}
+		return shown
+	}
+	return view
+}
+
+func step(view any, name string) (any, bool) {
+	switch v := view.(type) {
+	case where.Members:
+		return v.Member(name)
+	case map[string]any:
+		next, ok := v[name]
+		return next, ok
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(v) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}
+
+// namesOf lists the names that exist, for an error about one that does not.
+func namesOf(view any) string {
+	const most = 12
+	var list []string
+	switch v := view.(type) {
+	case where.Members:
+		list = slices.Sorted(slices.Values(v.Names()))
+	case map[string]any:
+		list = sortedNames(v)
+	case []any:
+		return fmt.Sprintf("; it is a list of %d, indexed from 0", len(v))
+	default:
+		return "; it has no members"
+	}
+	if len(list) == 0 {
+		return "; it is empty"
+	}
+	if len(list) > most {
+		list = append(list[:most], "…")
+	}
+	return "; it has " + strings.Join(list, ", ")
+}
+
+func showDigests(a *cli.App, fold *projection.Fold) error {
+	o := a.Output()
+	for _, d := range fold.Digests() {
+		value, err := cli.Marshal(struct {
+			Projection string `json:"projection"`
+			Version    uint32 `json:"version"`
+			Digest     string `json:"digest"`
+		}{d.Name, d.Version, fmt.Sprintf("%016x", d.Sum)})
+		if err != nil {
+			return err
+		}
+		if err := o.Item(d.String(), value); err != nil {
+			return err
+		}
+	}
+	return o.End()
+}

@@ -1,0 +1,6 @@
+package live
+
+// Reasons returns the recorded reasons of missing verdicts.
+func Reasons() []string {
+	return []string{reasonNotAsked, reasonNoJudge, reasonHanging, reasonPanic, reasonTimeout}
+}

@@ -1,0 +1,208 @@
+// Package docs_test holds the pages about the whole house to the code: what they
+// name exists, and what is drawn from the list of packages is current.
+package docs_test
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/internal/layers"
+)
+
+var update = flag.Bool("update", false, "draw architecture.svg again")
+
+// The drawing of the import graph is that of the list.
+func TestImportGraphIsCurrent(t *testing.T) {
+	if *update {
+		require.NoError(t, os.WriteFile("architecture.svg", layers.SVG(), 0o644))
+		return
+	}
+	drawn, err := os.ReadFile("architecture.svg")
+	require.NoError(t, err)
+	if string(drawn) != string(layers.SVG()) {
+		t.Error("docs/architecture.svg is stale; run go test ./docs -update")
+	}
+}
+
+// reference is a name of the code in a page: `dir.Name`, `dir.Type.Method` or the
+// dir of a package alone. The root package is called sajou.
+var reference = regexp.MustCompile("`([a-z]+(?:[/-][a-z]+)*)(?:\\.(\\w+(?:\\.\\w+)?))?(?:\\([^`]*\\))?`")
+
+// Every function, method, type and package that the page names exists.
+func TestArchitecturePage(t *testing.T) {
+	page, err := os.ReadFile("architecture.md")
+	require.NoError(t, err)
+	known := map[string]map[string]bool{}
+	names, packages := 0, layers.Packages()
+	for _, m := range reference.FindAllStringSubmatch(string(page), -1) {
+		dir, name := m[1], m[2]
+		if dir == "sajou" {
+			dir = "."
+		}
+		if !slices.Contains(packages, dir) {
+			if name != "" && !strings.Contains(name, ".") && len(name) <= 4 {
+				continue // a file: layers.go
+			}
+			if name != "" || strings.Contains(dir, "/") {
+				t.Errorf("the page names %s: there is no package %s", m[0], dir)
+			}
+			continue
+		}
+		if name == "" {
+			continue
+		}
+		if known[dir] == nil {
+			known[dir] = declared(t, dir)
+		}
+		names++
+		if !known[dir][name] {
+			t.Errorf("the page names %s: package %s does not declare %s", m[0], dir, name)
+		}
+	}
+	if names < 30 {
+		t.Errorf("the page names only %d functions and types: the test looks for the wrong thing", names)
+	}
+}
+
+// declared returns the functions, methods (as Type.Method), types, constants and
+// variables that a package declares outside of tests.
+func declared(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+	require.NoError(t, err)
+	fset := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				names[receiver(d)+d.Name.Name] = true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						names[spec.Name.Name] = true
+						if i, ok := spec.Type.(*ast.InterfaceType); ok {
+							for _, m := range i.Methods.List {
+								for _, n := range m.Names {
+									names[spec.Name.Name+"."+n.Name] = true
+								}
+							}
+						}
+					case *ast.ValueSpec:
+						for _, n := range spec.Names {
+							names[n.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	x := d.Recv.List[0].Type
+	if p, ok := x.(*ast.StarExpr); ok {
+		x = p.X
+	}
+	if g, ok := x.(*ast.IndexExpr); ok {
+		x = g.X
+	}
+	if id, ok := x.(*ast.Ident); ok {
+		return id.Name + "."
+	}
+	return ""
+}
+
+// row is a line of the glossary's tables: the noun, its package or type, what it is.
+var row = regexp.MustCompile(`(?m)^\| \*\*(.+?)\*\* \| (.+?) \| .+ \|$`)
+
+// The glossary tells each noun once, and the types that it names exist.
+func TestGlossary(t *testing.T) {
+	page, err := os.ReadFile("glossary.md")
+	require.NoError(t, err)
+	known := map[string]map[string]bool{}
+	nouns := map[string]bool{}
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		noun := strings.ToLower(m[1])
+		if nouns[noun] {
+			t.Errorf("%q stands twice", m[1])
+		}
+		nouns[noun] = true
+		found := reference.FindAllStringSubmatch(m[2], -1)
+		if len(found) == 0 {
+			t.Errorf("%q has no package", m[1])
+		}
+		for _, ref := range found {
+			dir := ref[1]
+			if dir == "sajou" {
+				dir = "."
+			}
+			if !slices.Contains(layers.Packages(), dir) {
+				t.Errorf("%q: there is no package %s", m[1], ref[1])
+				continue
+			}
+			if known[dir] == nil {
+				known[dir] = declared(t, dir)
+			}
+			if ref[2] != "" && !known[dir][ref[2]] {
+				t.Errorf("%q: package %s does not declare %s", m[1], ref[1], ref[2])
+			}
+		}
+	}
+	if len(nouns) < 60 {
+		t.Errorf("only %d nouns: the test looks for the wrong thing", len(nouns))
+	}
+}
+
+// The comment of each package that the glossary names links to it, or that of the
+// package around it does.
+func TestPackagesLinkToTheGlossary(t *testing.T) {
+	page, err := os.ReadFile("glossary.md")
+	require.NoError(t, err)
+	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
+		for _, ref := range reference.FindAllStringSubmatch(m[2], -1) {
+			dir := ref[1]
+			if dir == "sajou" {
+				dir = "."
+			}
+			if !links(t, dir) && !links(t, path.Dir(dir)) {
+				t.Errorf("the comment of package %s does not mention docs/glossary.md", ref[1])
+			}
+		}
+	}
+}
+
+func links(t *testing.T, dir string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+	require.NoError(t, err)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly|parser.ParseComments)
+		require.NoError(t, err)
+		if !strings.HasSuffix(name, "_test.go") && strings.Contains(file.Doc.Text(), "docs/glossary.md") {
+			return true
+		}
+	}
+	return false
+}

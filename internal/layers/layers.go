@@ -1,0 +1,178 @@
+// Package layers holds the import graph of the module as one list: the
+// grade of each package, and the packages of this module that it may import. The
+// tests here hold the code to it; the configuration of the linter is generated from
+// it, and the check of floating-point instructions reads it.
+//
+// docs/glossary.md has the nouns of all packages.
+package layers
+
+import "strings"
+
+const module = "github.com/sajou-dev/sajou-go"
+
+// grade says which effects beside its arguments and results a package may have.
+type grade int
+
+const (
+	// pure: no input or output, no clock, no randomness, no goroutine.
+	pure grade = iota
+	// timeless: no clock and no randomness; the caller passes its readers.
+	timeless
+	// effects: files, goroutines, waiting. The clock and randomness come through
+	// the configuration; golangci-lint's forbidigo lists the places that read them.
+	effects
+)
+
+func (g grade) String() string {
+	return [...]string{pure: "pure", timeless: "timeless", effects: "free"}[g]
+}
+
+// layer is one package: its place, and the packages of this module that it may import.
+type layer struct {
+	dir   string // relative to the module's root
+	grade grade
+	may   []string // dirs of this module; each must stand further up in the list
+}
+
+// layers is the import graph, from the bottom up. A package may import the packages
+// that its line names and no others of this module. Tests may import any.
+var layers = []layer{
+	{"internal/jsonpointer", pure, nil},
+	{"internal/termtext", pure, nil},
+	{"internal/wording", pure, nil},
+	{"signal", pure, []string{"internal/jsonpointer", "internal/wording"}},
+	{"internal/detmath", pure, nil},
+	{"authored", pure, []string{"signal", "internal/jsonpointer"}},
+	{"internal/spelling", pure, nil},
+	{"internal/find", pure, nil},
+	{"internal/statecodec", pure, []string{"signal"}},
+	{"choreography/curve", pure, []string{"internal/wording", "internal/detmath"}},
+	{"choreography/definition", pure, []string{"signal", "internal/find", "choreography/curve"}},
+	{"choreography/language", pure, []string{"internal/wording", "signal", "choreography/curve", "choreography/definition", "authored"}},
+	{"choreography", pure, []string{"signal", "internal/statecodec", "choreography/curve", "choreography/definition", "choreography/language"}},
+	{"choreography/rehearsal", pure, []string{"signal", "choreography/language", "choreography", "authored"}},
+	{"agents/internal/jsonvalue", pure, []string{"signal"}},
+	{"agents/jsondoc", pure, []string{"signal", "agents/internal/jsonvalue", "internal/jsonpointer"}},
+	{"agents/flow", pure, nil},
+	{"agents/internal/timers", pure, nil},
+	{"agents/internal/strictjson", pure, []string{"signal", "internal/jsonpointer"}},
+	{"agents/internal/codec", pure, []string{"signal", "internal/statecodec", "agents/internal/jsonvalue"}},
+	{"agents/world", pure, []string{"signal", "internal/detmath", "agents/internal/jsonvalue", "agents/internal/codec", "internal/jsonpointer"}},
+	{"agents/view", pure, []string{"signal", "agents/internal/jsonvalue", "agents/jsondoc", "agents/internal/strictjson", "agents/internal/codec", "agents/world", "internal/jsonpointer"}},
+	{"agents", pure, []string{"signal", "agents/internal/jsonvalue", "agents/jsondoc", "agents/internal/strictjson", "agents/internal/codec", "agents/world", "agents/view", "agents/flow", "agents/internal/timers", "internal/jsonpointer"}},
+	{"agents/query", pure, []string{"signal", "agents/internal/jsonvalue", "agents/jsondoc", "agents/world", "agents/view", "agents", "internal/jsonpointer"}},
+	{"director/episode", pure, []string{"internal/wording", "signal", "internal/find", "choreography/definition", "choreography/language", "authored"}},
+	{"director/episode/graph", pure, []string{"director/episode"}},
+	{"director", pure, []string{"signal", "internal/wording", "internal/statecodec", "director/episode"}},
+	{"director/explore", pure, []string{"internal/wording", "signal", "director/episode", "director"}},
+	{"director/script", pure, []string{"director/episode", "director"}},
+	{"internal/yaml", pure, []string{"signal"}},
+	{"stage/scene", pure, []string{"signal", "internal/find", "internal/wording", "choreography/definition", "choreography/language", "authored"}},
+	{"stage", pure, []string{"signal", "choreography/curve", "choreography/definition", "choreography", "stage/scene", "internal/statecodec", "internal/wording"}},
+	{"stage/picture", pure, []string{"stage/scene", "stage"}},
+	{"eventlog/chain", pure, nil},
+	{"eventlog/internal/keyspace", timeless, []string{"eventlog/chain"}},
+	{"eventlog/internal/storefile", effects, []string{"eventlog/chain", "eventlog/internal/keyspace"}},
+	{"eventlog/verify", effects, []string{"eventlog/chain", "eventlog/internal/keyspace"}},
+	{"eventlog", effects, []string{"eventlog/chain", "eventlog/internal/keyspace", "eventlog/internal/storefile", "eventlog/verify"}},
+	{"projection", pure, []string{"eventlog"}},
+	{"snapshot", effects, []string{"eventlog", "projection"}},
+	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
+	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
+	{"internal/secret", pure, nil},
+	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
+	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session"}},
+	{"internal/writer", effects, []string{"choreography/language", "eventlog", "projection", "snapshot", "replay", "session"}},
+	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
+	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
+	{"agents/generate", effects, []string{"signal", "agents", "eventlog", "session", "agents/live", "agents/view", "agents/flow"}},
+	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
+	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
+	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
+	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "internal/redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
+	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog", "session", "."}},
+	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
+	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
+	{"adapter/prometheus", effects, []string{"agents", "agents/live", "agents/flow"}},
+	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "agents/jsondoc", "agents/view", "session"}},
+	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "session"}},
+	{"internal/enginetest", effects, []string{"signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},
+	{"internal/conformance", effects, nil},
+	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage/scene", "internal/wording", "authored"}},
+	{"internal/simulate", timeless, []string{"internal/jsonpointer", "internal/wording", "signal", "internal/spelling", "agents", "eventlog", "projection", "agents/live", ".", "agents/jsondoc", "agents/world", "agents/view", "authored", "session", "agents/flow"}},
+	{"internal/mutate", effects, nil}, // breaks the code on purpose
+	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "replay", "replay/where", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
+	{"internal/memlimit", effects, nil},
+	{"internal/golden", effects, nil},
+	{"internal/msgptest", pure, nil},
+	{"internal/attack", effects, nil},
+	{"internal/noninterference", effects, nil},
+	{"docs", effects, nil}, // tests of its pages
+	{"internal/layers", effects, nil},
+	{"internal/fpcheck", effects, []string{"internal/layers"}},
+	{"cmd/sajou-replay/internal/cli", effects, []string{"internal/termtext", "signal", "authored", "internal/spelling", "choreography/language", "choreography", "agents", "director/episode", "stage/scene", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", ".", "director/play", "internal/lint", "internal/memlimit"}},
+	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "internal/yaml", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
+	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", ".", "ingest", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd"}},
+}
+
+// sharedNames are the names under which more than one package exports a type,
+// with the reason. All other names of types are unique.
+var sharedNames = map[string]string{
+	"Config":      "the configuration of a constructor of the package",
+	"Options":     "the options of a function of the package",
+	"Request":     "one request for a generation: to a model, and to the server of a model",
+	"Session":     "the root package's Session writes into an eventlog.Session",
+	"State":       "the state of a fold",
+	"SyntaxError": "one for each syntax, JSON and YAML",
+	"Turn":        "the exclusive right to act, in a session of the log and in an environment of agents",
+	"Writer":      "the writer of entries to a log, and the writer of images beside it",
+}
+
+// outside lists the packages of the standard library with external effects. A
+// trailing slash includes all packages below.
+var outside = []string{
+	"os", "os/", "net", "net/", "syscall", "plugin", "log", "log/", "io/ioutil", "database/sql",
+	"C", "runtime/debug", "testing",
+}
+
+// chance are the imports that make a result differ from run to run.
+var chance = []string{"math/rand", "math/rand/v2", "crypto/rand", "hash/maphash"}
+
+// clock are the functions of package time that read or wait for the clock.
+var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// moduleDir returns the dir of an import path, if it is one of this module.
+func moduleDir(importPath string) (dir string, ours bool) {
+	if importPath == module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// Deterministic returns the packages whose results must be the same on every
+// machine, the pure and the timeless ones, relative to the module's root and in
+// the order of the list.
+func Deterministic() []string {
+	var dirs []string
+	for _, l := range layers {
+		if l.grade != effects {
+			dirs = append(dirs, l.dir)
+		}
+	}
+	return dirs
+}
+
+// Packages returns all packages of the module, relative to its root, in the order
+// of the list.
+func Packages() []string {
+	var dirs []string
+	for _, l := range layers {
+		dirs = append(dirs, l.dir)
+	}
+	return dirs
+}

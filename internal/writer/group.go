@@ -1,0 +1,73 @@
+package writer
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/snapshot"
+)
+
+// Config holds the options of the writers of one log.
+type Config struct {
+	Log *eventlog.Log
+
+	// Snapshots and Snapshotter keep images of states; nil: none are taken.
+	Snapshots   *snapshot.Store
+	Snapshotter *snapshot.Writer
+
+	Now    func() time.Time // the wall's clock
+	Logger *slog.Logger
+}
+
+// Group is the shared part of the writers of one log: their configuration, and the
+// goroutines that closing the log waits for.
+type Group struct {
+	cfg  Config             // immutable
+	ctx  context.Context    // ends with Stop
+	stop context.CancelFunc // of ctx
+
+	mu     sync.Mutex
+	closed bool // guarded by mu
+
+	work  sync.WaitGroup // of Go; Add only with mu held and closed false
+	folds sync.WaitGroup // sessions that fold their backlog aside
+}
+
+// NewGroup returns a group without writers.
+func NewGroup(cfg Config) *Group {
+	g := &Group{cfg: cfg}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	return g
+}
+
+// Go has f run on a goroutine that Wait waits for. The context of f ends with
+// Stop. Go returns false after Stop.
+func (g *Group) Go(f func(ctx context.Context)) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.work.Go(func() { f(g.ctx) })
+	return true
+}
+
+// Stop ends the context of all work. It reports whether it is the first to do so.
+func (g *Group) Stop() (first bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	first = !g.closed
+	g.closed = true
+	g.stop()
+	return first
+}
+
+// Wait returns once all work has ended. It is called after Stop.
+func (g *Group) Wait() { g.work.Wait() }
+
+// WaitFolded returns once nothing is folded aside. It is called when nothing can be
+// appended any more.
+func (g *Group) WaitFolded() { g.folds.Wait() }

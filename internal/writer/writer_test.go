@@ -1,0 +1,207 @@
+package writer_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/writer"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// open returns a writer of a new session, and the session's log.
+func open(t *testing.T, authority session.TimeAuthority) (*writer.Group, *writer.Writer, *eventlog.Session) {
+	t.Helper()
+	log, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	s, err := log.Session("a")
+	require.NoError(t, err)
+	g := writer.NewGroup(writer.Config{Log: log, Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
+	w, err := g.Open(t.Context(), s, authority, session.NewReplay(&s.SessionReader, session.Projections(session.ProjectionConfig{}), nil))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		g.Stop()
+		g.Wait()
+		require.NoError(t, log.Close())
+		g.WaitFolded()
+	})
+	return g, w, s
+}
+
+// add appends one signal as a plain record.
+func add(t *testing.T, w *writer.Writer, at time.Duration) {
+	t.Helper()
+	sig := &signal.Signal{ID: "s", Type: "tick", Timestamp: signal.Int(at.Milliseconds()), Source: "test", Payload: signal.Value{0x80}}
+	ticket, err := w.Append(t.Context(), func(turn *writer.Turn) (*eventlog.Ticket, error) {
+		var d session.Drafts
+		d.Signal(at, sig)
+		p := turn.Frontier()
+		p.At = at
+		return turn.Keep(writer.Proposal{Drafts: d.List(), After: &p})
+	})
+	require.NoError(t, err)
+	_, err = ticket.Wait(t.Context())
+	require.NoError(t, err)
+}
+
+// tick decides that time has passed.
+func tick(t *testing.T, w *writer.Writer) {
+	t.Helper()
+	require.NoError(t, w.Decide(t.Context(), func(turn *writer.Turn) error {
+		var d session.Drafts
+		d.Tick(turn.Now())
+		_, err := turn.Keep(writer.Proposal{Drafts: d.List()})
+		return err
+	}))
+}
+
+// words returns the words of the entries, and the kinds of those without.
+func words(t *testing.T, w *writer.Writer) (list []string) {
+	t.Helper()
+	for e, err := range w.Entries(t.Context(), 1) {
+		require.NoError(t, err)
+		word := e.Kind.String()
+		if e.Kind != eventlog.KindSignal {
+			word, _, err = session.WordOf(&e)
+			require.NoError(t, err)
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
+// The writer puts the session's first entry before the first batch, and before the
+// first decision the entry that tells when session time began.
+func TestFirstEntries(t *testing.T) {
+	for authority, want := range map[session.TimeAuthority][]string{
+		session.TimeManual: {"opened", "signal", "tick"},
+		session.TimeWall:   {"opened", "signal", "clock", "tick"},
+	} {
+		t.Run(string(authority), func(t *testing.T) {
+			_, w, _ := open(t, authority)
+			require.Equal(t, authority, w.Authority())
+			add(t, w, 0)
+			tick(t, w)
+			if diff := cmp.Diff(want, words(t, w)); diff != "" {
+				t.Errorf("entries (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// A decision sees every batch that was staged before it, and the batches that it
+// kept itself.
+func TestDecisionsSeeTheNewestState(t *testing.T) {
+	_, w, _ := open(t, session.TimeManual)
+	for i := range 300 { // more than a call folds by itself
+		add(t, w, time.Duration(i)*time.Millisecond)
+	}
+	require.NoError(t, w.Decide(t.Context(), func(turn *writer.Turn) error {
+		require.Equal(t, eventlog.Seq(301), turn.Fold().Head().Seq)
+		require.Equal(t, 299*time.Millisecond, turn.Now())
+		turn.Reach(time.Second)
+		var d session.Drafts
+		d.Tick(turn.Now())
+		_, err := turn.Keep(writer.Proposal{Drafts: d.List()})
+		require.Equal(t, time.Second, turn.Fold().At())
+		return err
+	}))
+	require.Equal(t, time.Second, w.Clock().Now())
+}
+
+// echo puts a tick behind every signal.
+type echo struct{ seqs []eventlog.Seq }
+
+func (*echo) Reacts(*projection.Fold) bool { return true }
+
+func (r *echo) React(t *writer.Turn, drafts []eventlog.Draft) (all []eventlog.Draft, err error) {
+	for _, d := range drafts {
+		if all = append(all, d); d.Kind == eventlog.KindSignal {
+			r.seqs = append(r.seqs, t.Fold().Head().Seq+eventlog.Seq(len(all)))
+			var own session.Drafts
+			own.Tick(d.At)
+			all = append(all, own.List()...)
+		}
+	}
+	return all, nil
+}
+
+// A reactor extends batches before they are sealed, and knows the numbers that
+// their entries will have.
+func TestReactorExtendsBatches(t *testing.T) {
+	_, w, _ := open(t, session.TimeManual)
+	r := &echo{}
+	w.SetReactor(r)
+	add(t, w, 0)
+	add(t, w, 0)
+	if diff := cmp.Diff([]string{"opened", "signal", "tick", "signal", "tick"}, words(t, w)); diff != "" {
+		t.Errorf("entries (-want +got)\n%s", diff)
+	}
+	require.Equal(t, []eventlog.Seq{2, 4}, r.seqs)
+}
+
+// No append goes past the writer.
+func TestAppendsPastTheWriterAreRefused(t *testing.T) {
+	_, w, s := open(t, session.TimeManual)
+	add(t, w, 0)
+	var d session.Drafts
+	d.Tick(time.Second)
+	_, err := s.Append(t.Context(), eventlog.Batch{Drafts: d.List()})
+	require.ErrorIs(t, err, eventlog.ErrClaimed)
+	_, err = s.Claim()
+	require.ErrorIs(t, err, eventlog.ErrClaimed)
+	tick(t, w)
+	require.Equal(t, eventlog.Seq(3), w.Head().Seq)
+}
+
+// Open leaves the session free when it fails, so that it can be opened again.
+func TestFailedOpenReleasesTheSession(t *testing.T) {
+	log, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, log.Close()) }()
+	s, err := log.Session("a")
+	require.NoError(t, err)
+	g := writer.NewGroup(writer.Config{Log: log, Now: time.Now})
+	for _, name := range []string{session.ProjectionSession, session.ProjectionPerformances} {
+		set := session.Projections(session.ProjectionConfig{})
+		set = slices.DeleteFunc(set, func(p projection.Projection) bool { return p.Name == name })
+		_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+		require.ErrorContains(t, err, "lack")
+	}
+	appender, err := s.Claim()
+	require.NoError(t, err)
+	set := session.Projections(session.ProjectionConfig{})
+	_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+	require.ErrorIs(t, err, eventlog.ErrClaimed)
+	_, err = s.Claim()
+	require.ErrorIs(t, err, eventlog.ErrClaimed) // the failed Open did not release another's claim
+	appender.Release()
+	w, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+	require.NoError(t, err)
+	w.Release()
+	_, err = s.Claim()
+	require.NoError(t, err)
+}
+
+// The context of work ends with Stop, and no work begins after it.
+func TestStop(t *testing.T) {
+	g, w, _ := open(t, session.TimeManual)
+	ended := make(chan struct{})
+	require.True(t, w.Go(func(ctx context.Context) {
+		<-ctx.Done()
+		close(ended)
+	}))
+	require.True(t, g.Stop())
+	g.Wait()
+	<-ended
+	require.False(t, g.Stop())
+	require.False(t, w.Go(func(context.Context) {}))
+}

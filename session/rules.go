@@ -1,0 +1,68 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
+
+// Rules is the number of the rules by which this program folds a session and
+// decides what each agent is sent. A new session records it in its first entry.
+// It grows with every change that alters a fold or a view.
+//
+// Rules 0 are those of sessions that recorded no number. Until the first tagged
+// release, a session with a lower number is folded by the present rules: its
+// chain and its entries are what they were, but what its agents were really sent
+// can no longer be proven, and such questions return [ErrRules]. A session with a
+// higher number was recorded by a newer program; it can be verified, listed and
+// exported here, but not folded.
+const Rules = 1
+
+// ErrRules marks a session that was recorded under other rules than those of
+// this program; see [RulesError].
+var ErrRules = errors.New("sajou: recorded under other rules")
+
+// RulesError says which rules a session was recorded under. It wraps
+// [ErrRules].
+type RulesError struct {
+	Session           string
+	Recorded, Present int // numbers of rules; Recorded is 0 for a session without one
+}
+
+func (e *RulesError) Error() string {
+	if e.Recorded > e.Present {
+		return fmt.Sprintf("sajou: session %q was recorded under rules %d by a newer program, and this one knows rules up to %d: it can be verified and exported here, not folded",
+			e.Session, e.Recorded, e.Present)
+	}
+	return fmt.Sprintf("sajou: session %q was recorded under rules %d, and this program has rules %d: what its agents were sent then cannot be proven",
+		e.Session, e.Recorded, e.Present)
+}
+
+func (e *RulesError) Unwrap() error { return ErrRules }
+
+// RulesOf returns the number of the rules that a session's first entry records:
+// 0 if it records none, or if e does not open a session.
+func RulesOf(e *eventlog.Entry) int {
+	if e.Kind != eventlog.KindSession {
+		return 0
+	}
+	o, err := openedOf(e)
+	if err != nil {
+		return 0
+	}
+	return o.rules
+}
+
+// CheckRules returns a [*RulesError] if a session was recorded under newer rules
+// than this program's, and so cannot be folded. It reads the first entry.
+func CheckRules(ctx context.Context, log *eventlog.SessionReader) error {
+	for e, err := range log.Entries(ctx, 1) {
+		if n := RulesOf(&e); err == nil && n > Rules {
+			err = &RulesError{log.Name(), n, Rules}
+		}
+		return err
+	}
+	return nil
+}

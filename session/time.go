@@ -1,0 +1,81 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// ErrTime is wrapped by the error about a timestamp that the session's time cannot
+// take in.
+var ErrTime = errors.New("sajou: timestamp out of range")
+
+// TimeAuthority says where a session's time comes from. It is recorded in the
+// session's first entry.
+type TimeAuthority string
+
+// The time authorities.
+const (
+	// TimeWall takes the signals' own timestamps, made non-decreasing; session
+	// time zero is the first signal's timestamp.
+	TimeWall TimeAuthority = "wall"
+
+	// TimeManual takes timestamps as milliseconds of session time. One that
+	// goes back is refused. Time passes by entries and when the program says so. It
+	// is for tests and scenarios.
+	TimeManual TimeAuthority = "manual"
+
+	// TimeSim is [TimeManual] for a game engine: time passes by its ticks.
+	TimeSim TimeAuthority = "sim"
+)
+
+// Valid reports whether a is one of the time authorities.
+func (a TimeAuthority) Valid() bool { return a == TimeWall || a == TimeManual || a == TimeSim }
+
+// Time says how a session's time runs.
+type Time struct {
+	Authority TimeAuthority // empty before the session is opened
+	Origin    int64         // Unix time at session time zero, ns; 0 if HasOrigin is false
+	HasOrigin bool          // never, unless the authority is [TimeWall]
+}
+
+// WantsOrigin reports whether the next signal with a timestamp says when session
+// time began.
+func (t *Time) WantsOrigin() bool { return !t.HasOrigin && t.Authority == TimeWall }
+
+// Note derives when session time began from the first signal that carries a
+// timestamp, which takes effect at the given session time.
+func (t *Time) Note(sig *signal.Signal, at time.Duration) {
+	ns, ok := sig.Timestamp.Nanos()
+	if !ok || !sig.Timestamp.IsSet() || !t.WantsOrigin() {
+		return
+	}
+	if origin := ns - int64(at); origin <= ns {
+		t.Origin, t.HasOrigin = origin, true
+	}
+}
+
+// At returns the session time at which a signal takes effect, never before
+// last. The error wraps [ErrTime].
+func (t *Time) At(sig *signal.Signal, last time.Duration) (time.Duration, error) {
+	ns, ok := sig.Timestamp.Nanos()
+	if !sig.Timestamp.IsSet() {
+		return last, nil // only a signal that was recorded leniently lacks it
+	}
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("%w: timestamp %v is outside the years 1678 to 2262", ErrTime, sig.Timestamp)
+	case t.Authority != TimeWall:
+		if ns < int64(last) {
+			return 0, fmt.Errorf("%w: timestamp %v ms is before the session's %v", ErrTime, sig.Timestamp, last)
+		}
+		return time.Duration(ns), nil
+	case !t.HasOrigin:
+		return last, nil // this signal sets the origin
+	case ns > t.Origin && ns-t.Origin < 0:
+		return 0, fmt.Errorf("%w: timestamp %v is more than 292 years after the session began", ErrTime, sig.Timestamp)
+	}
+	return max(last, time.Duration(ns-t.Origin)), nil
+}

@@ -1,0 +1,14 @@
+package snapshot
+
+import "github.com/sajou-dev/sajou-go/eventlog"
+
+// CheckFile reads the structure of a file as Open does.
+func CheckFile(path string) error { return checkFile(path) }
+
+// Inflate inflates a frame to a declared length.
+func Inflate(frame []byte, length int) ([]byte, error) { return inflate(frame, length) }
+
+// Checksum is the checksum of a value.
+func Checksum(session string, seq uint64, value []byte) uint64 {
+	return checksum(session, eventlog.Seq(seq), value)
+}
