@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,8 +132,11 @@ func TestCrashAnywhereKeepsStates(t *testing.T) {
 	}
 	var images []image
 	rng := rand.New(rand.NewPCG(7, 7))
+	var mu sync.Mutex // Pebble writes its files from several goroutines
 	watch := errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			mu.Lock()
+			defer mu.Unlock()
 			for _, percent := range []int{0, 50, 100} {
 				images = append(images, image{
 					mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng}), acknowledged,
@@ -152,6 +156,8 @@ func TestCrashAnywhereKeepsStates(t *testing.T) {
 			f, err := ses.State(ctx)
 			require.NoError(t, err)
 			states[f.Head()] = enginetest.Digests(f)
+			mu.Lock()
+			defer mu.Unlock()
 			acknowledged = f.Head().Seq
 		}
 		for i, typ := range []string{"thinking", "choreographies", "task_dispatch", "tool_call", "scene", "error", "task_dispatch", "user.wave", "tool_call"} {
