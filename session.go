@@ -46,7 +46,7 @@ func (s *Session) Agents() *agentslive.Agents {
 	s.agentsOnce.Do(func() {
 		c := &s.engine.cfg
 		s.agents = agentslive.New(s.w, agentslive.Config{
-			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics,
+			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics.Agents,
 			MaxEntry: s.engine.maxEntry(), Migrate: c.Migrate, RecordPrompts: c.RecordPrompts,
 			DeliveredAt: s.deliveredAt,
 		})
@@ -87,6 +87,7 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 	if err != nil {
 		return nil, err
 	}
+	began := e.cfg.Now()
 	w, err := e.writers.Open(ctx, log, authority, session.NewReplay(&log.SessionReader, e.set, e.snaps))
 	if err != nil {
 		return nil, err
@@ -95,6 +96,9 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 	if err := s.look(); err != nil {
 		w.Release() // no Session uses the writer, and a later Begin must be able to claim
 		return nil, err
+	}
+	if m := e.cfg.Metrics.Folds; m != nil {
+		m.SessionOpened(name, w.Head().Seq, max(e.cfg.Now().Sub(began), 0))
 	}
 	e.sessions[name] = s
 	return s, nil
@@ -116,7 +120,7 @@ func (s *Session) look() (err error) {
 		cfg := &s.engine.cfg
 		s.director = directorlive.New(s.w, directorlive.Config{
 			Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
-			Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+			Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger, Metrics: cfg.Metrics.Director,
 		})
 		s.w.SetReactor(&directorlive.Reactions{Session: s.Name()})
 	}

@@ -3,6 +3,7 @@ package writer
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
@@ -89,15 +90,26 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 	if w.broken.Load() != nil {
 		return
 	}
+	metrics, began := w.group.cfg.Metrics, time.Time{}
+	if metrics != nil {
+		began = w.group.cfg.Now()
+	}
 	for e := range t.Entries() {
 		if err := w.fold.Apply(&e); err != nil {
 			// The log has the batch and the state does not: a defect of this
 			// program. The log stays good, and nothing more is recorded.
 			broken := fmt.Errorf("sajou: session %q: %w", w.Name(), err)
 			w.broken.Store(&broken)
+			if metrics != nil {
+				metrics.FoldFailed(w.Name(), broken)
+			}
 			return
 		}
 		w.logBytes += uint64(len(e.Body))
+	}
+	w.folded.Store(uint64(w.fold.Head().Seq))
+	if metrics != nil {
+		metrics.Folded(w.Name(), int(t.Head().Seq-t.First())+1, w.Behind(), max(w.group.cfg.Now().Sub(began), 0))
 	}
 	w.snapshot()
 }

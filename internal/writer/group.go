@@ -3,10 +3,13 @@ package writer
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
@@ -17,6 +20,8 @@ type Config struct {
 	// Snapshots and Snapshotter keep images of states; nil: none are taken.
 	Snapshots   *snapshot.Store
 	Snapshotter *snapshot.Writer
+
+	Metrics projection.FoldMetrics // nil: nothing is measured
 
 	Now    func() time.Time // the wall's clock
 	Logger *slog.Logger
@@ -30,7 +35,8 @@ type Group struct {
 	stop context.CancelFunc // of ctx
 
 	mu     sync.Mutex
-	closed bool // guarded by mu
+	closed bool                 // guarded by mu
+	open   map[*Writer]struct{} // not released yet; guarded by mu
 
 	work  sync.WaitGroup // of Go; Add only with mu held and closed false
 	folds sync.WaitGroup // sessions that fold their backlog aside
@@ -38,9 +44,16 @@ type Group struct {
 
 // NewGroup returns a group without writers.
 func NewGroup(cfg Config) *Group {
-	g := &Group{cfg: cfg}
+	g := &Group{cfg: cfg, open: map[*Writer]struct{}{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
+}
+
+// Writers returns the writers that are open, in no order.
+func (g *Group) Writers() []*Writer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Keys(g.open))
 }
 
 // Go has f run on a goroutine that Wait waits for. The context of f ends with

@@ -134,6 +134,7 @@ func (t *Turn) Keep(b Proposal) (*eventlog.Ticket, error) {
 		return ticket, nil
 	}
 	p.seq = ticket.Head().Seq
+	w.staged.Store(uint64(p.seq))
 	w.clock.follow(&p.Frontier)
 	if !t.held {
 		w.next = p

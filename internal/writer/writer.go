@@ -69,6 +69,10 @@ type Writer struct {
 	// broken is set when the fold refused an entry of the log.
 	broken atomic.Pointer[error]
 
+	// staged and folded are the newest entry that was staged and the newest that was
+	// folded, for [Writer.Behind].
+	staged, folded atomic.Uint64
+
 	// backlog holds the batches that are staged and not folded yet, in order.
 	backlog backlog
 
@@ -144,14 +148,24 @@ func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority sessi
 		seq:      w.fold.Head().Seq, begun: w.fold.Head().Seq > 0,
 	}
 	w.snapped = w.fold.Head().Seq
+	w.staged.Store(uint64(w.snapped))
+	w.folded.Store(uint64(w.snapped))
 	if w.logBytes, err = g.cfg.Log.DiskSize(ctx, w.Name()); err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open[w] = struct{}{}
 	return w, nil
 }
 
 // Release gives up the claim on the session. The writer must not be used afterwards.
-func (w *Writer) Release() { w.appender.Release() }
+func (w *Writer) Release() {
+	w.group.mu.Lock()
+	delete(w.group.open, w)
+	w.group.mu.Unlock()
+	w.appender.Release()
+}
 
 // SetReactor installs the session's reactor. It is called once, before the first
 // turn.
@@ -208,6 +222,21 @@ func (w *Writer) Err() error { return w.group.cfg.Log.Err() }
 
 // Failed is closed when nothing more can be recorded.
 func (w *Writer) Failed() <-chan struct{} { return w.group.cfg.Log.Failed() }
+
+// Broken returns why the fold refused an entry of the log, or nil.
+func (w *Writer) Broken() error {
+	if broken := w.broken.Load(); broken != nil {
+		return *broken
+	}
+	return nil
+}
+
+// Behind returns the number of entries that are staged and not folded yet. It takes no
+// lock.
+func (w *Writer) Behind() int {
+	folded := w.folded.Load() // before staged, which is never behind it
+	return int(w.staged.Load() - folded)
+}
 
 // Authority returns the source of the session's time.
 func (w *Writer) Authority() session.TimeAuthority {
