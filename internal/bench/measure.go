@@ -242,7 +242,7 @@ func (b *bench) imports() error {
 					return 0, err
 				}
 				if c.size == 1000 {
-					rawBytes, err = tableBytes(dir)
+					rawBytes, err = diskBytes(dir, ".log") // in favour of the peer, which keeps files to write again
 				}
 				return rate, err
 			},
@@ -259,7 +259,7 @@ func (b *bench) imports() error {
 					return 0, err
 				}
 				if c.size == 1000 {
-					engineBytes, err = tableBytes(dir)
+					engineBytes, err = diskBytes(dir)
 				}
 				return rate, err
 			})
@@ -303,7 +303,7 @@ func (b *bench) imports() error {
 	}
 	ratio, goal := float64(engineBytes)/float64(rawBytes), 1.25
 	b.results = append(b.results, result{
-		Name: "bytes on disk an entry", Value: float64(engineBytes) / float64(n), Unit: "bytes",
+		Name: "bytes on disk after Close, an entry", Value: float64(engineBytes) / float64(n), Unit: "bytes",
 		Ratio: &ratio, Goal: &goal, peer: float64(rawBytes) / float64(n), lower: true,
 	}.judge())
 	return nil
