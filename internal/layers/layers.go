@@ -48,7 +48,7 @@ var layers = []layer{
 	{"internal/statecodec", pure, []string{"signal"}},
 	{"choreography/curve", pure, []string{"internal/wording", "internal/detmath"}},
 	{"choreography/definition", pure, []string{"signal", "internal/find", "choreography/curve"}},
-	{"choreography/language", pure, []string{"internal/wording", "signal", "choreography/curve", "choreography/definition", "authored"}},
+	{"choreography/language", pure, []string{"internal/spelling", "internal/wording", "signal", "choreography/curve", "choreography/definition", "authored"}},
 	{"choreography", pure, []string{"signal", "internal/statecodec", "choreography/curve", "choreography/definition", "choreography/language"}},
 	{"choreography/rehearsal", pure, []string{"signal", "choreography/language", "choreography", "authored"}},
 	{"agents/internal/jsonvalue", pure, []string{"signal"}},
@@ -99,7 +99,7 @@ var layers = []layer{
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "session"}},
 	{"internal/enginetest", effects, []string{"signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},
 	{"internal/conformance", effects, nil},
-	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage/scene", "internal/wording", "authored"}},
+	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/scene", "internal/wording", "authored"}},
 	{"internal/simulate", timeless, []string{"internal/jsonpointer", "internal/wording", "signal", "internal/spelling", "agents", "eventlog", "projection", "agents/live", ".", "agents/jsondoc", "agents/world", "agents/view", "authored", "session", "agents/flow"}},
 	{"internal/mutate", effects, nil}, // breaks the code on purpose
 	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "replay", "replay/where", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
