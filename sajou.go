@@ -372,6 +372,10 @@ func (e *Engine) Close() error {
 	}
 	err = errors.Join(err, e.log.Close()) // after this nothing is recorded, and so nothing begins to be folded
 	e.writers.WaitFolded()
+	if e.snapshotter != nil {
+		e.snapshotter.Close()
+	}
+	e.writers.NotePositions()
 	return errors.Join(err, e.closeSnapshots())
 }
 
