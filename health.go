@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/writer"
 	stagelive "github.com/sajou-dev/sajou-go/stage/live"
 )
 
@@ -17,8 +18,9 @@ type Health struct {
 	// has failed works again when the store is opened again.
 	Log error
 
-	// Folds are the open sessions whose state is behind the entries appended to them, or
-	// has failed, by name.
+	// Folds are the open sessions whose state has failed, or does not keep up with the
+	// entries appended to them: more than 1024 wait. By name. A state that no call has
+	// asked for does not exist and is not behind.
 	Folds []FoldHealth
 
 	// Snapshots is why the newest image was not stored, or why the engine works without
@@ -34,7 +36,7 @@ type Health struct {
 	SinksDetached int
 }
 
-// FoldHealth is the state of an open session that is behind its log or has failed.
+// FoldHealth is an open session whose state is behind its log or has failed.
 type FoldHealth struct {
 	Session string
 	Behind  int   // entries appended and not folded
@@ -60,7 +62,7 @@ func (e *Engine) Health() Health {
 		h.Log = err
 	}
 	for _, w := range e.writers.Writers() {
-		if f := (FoldHealth{w.Name(), w.Behind(), w.Broken()}); f.Behind > 0 || f.Err != nil {
+		if f := (FoldHealth{w.Name(), w.Behind(), w.Broken()}); f.Behind > writer.MaxBehind || f.Err != nil {
 			h.Folds = append(h.Folds, f)
 		}
 	}

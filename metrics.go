@@ -22,7 +22,7 @@ import (
 // value for each name must bound their number.
 type Metrics struct {
 	Log       eventlog.LogMetrics          // rounds of appends, syncs of files, the failure of the log
-	Folds     projection.FoldMetrics       // the opening of sessions, and the folding of their entries
+	Folds     projection.FoldMetrics       // the making of states, and the folding of entries
 	Snapshots snapshot.ImageMetrics        // images stored and dropped
 	Sinks     stagelive.SinkMetrics        // sinks attached and detached, and their calls
 	Director  directorlive.DirectorMetrics // calls of directors and judges

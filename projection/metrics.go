@@ -11,12 +11,12 @@ import (
 // They must not wait, must not call the engine, and must not panic. Durations are of the
 // wall clock and never negative.
 type FoldMetrics interface {
-	// SessionOpened: a session was opened at an entry, after this long. Zero means that
-	// it has no entries yet.
-	SessionOpened(session string, at eventlog.Seq, took time.Duration)
+	// FoldLoaded: the fold of a session was made at an entry, from the newest image and
+	// the entries behind it. That happens when a session is opened, or first used.
+	FoldLoaded(session string, at eventlog.Seq, took time.Duration)
 
-	// Folded: entries were folded. behind is the number of entries that were appended
-	// and are not folded yet.
+	// Folded: entries that were appended were folded. behind is the number of entries that
+	// were appended and that no call has begun to fold.
 	Folded(session string, entries, behind int, took time.Duration)
 
 	// FoldFailed: a fold refused an entry of the log, and nothing more is recorded in

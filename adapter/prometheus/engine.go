@@ -21,7 +21,7 @@ type engineFamilies struct {
 	sync                    *prom.HistogramVec
 	failed                  prom.Gauge
 
-	opening             prom.Histogram
+	loading             prom.Histogram
 	folded, foldsFailed prom.Counter
 	fold, behind        prom.Histogram
 	snapshots           *prom.CounterVec
@@ -51,7 +51,7 @@ func newEngineFamilies() engineFamilies {
 	f.sync = added(&f, histogram("log_sync_duration_seconds", "Time of syncs by the role of the file.", latencies, []string{"file"}))
 	f.failed = added(&f, prom.NewGauge(prom.GaugeOpts{Namespace: namespace, Name: "log_failed", Help: "1 once a write has failed and the log is read-only."}))
 
-	f.opening = added(&f, distribution("session_open_duration_seconds", "Time that opening a session took.", latencies))
+	f.loading = added(&f, distribution("fold_load_duration_seconds", "Time that making the state of a session took.", latencies))
 	f.folded = added(&f, sum("folded_entries_total", "Entries that were folded into the states of running sessions."))
 	f.fold = added(&f, distribution("fold_duration_seconds", "Time that one step of folding took.", latencies))
 	f.behind = added(&f, distribution("fold_behind_entries", "Entries that were appended and not folded yet, after a step of folding.", behinds))
@@ -110,9 +110,9 @@ func (c *Collector) FileSynced(role string, took time.Duration, err error) {
 // LogFailed sets sajou_log_failed.
 func (c *Collector) LogFailed(error) { c.engine.failed.Set(1) }
 
-// SessionOpened observes the time of opening a session.
-func (c *Collector) SessionOpened(_ string, _ eventlog.Seq, took time.Duration) {
-	c.engine.opening.Observe(took.Seconds())
+// FoldLoaded observes the time of making the state of a session.
+func (c *Collector) FoldLoaded(_ string, _ eventlog.Seq, took time.Duration) {
+	c.engine.loading.Observe(took.Seconds())
 }
 
 // Folded counts folded entries, and observes the time and how far the fold is behind.

@@ -19,7 +19,7 @@
 //	sajou_log_sync_duration_seconds       histogram  file: wal, heads, table, manifest, other
 //	sajou_log_failed                      gauge      1 once a write has failed: the log is read-only
 //
-//	sajou_session_open_duration_seconds   histogram
+//	sajou_fold_load_duration_seconds      histogram  from an image and the entries behind it
 //	sajou_folded_entries_total            counter
 //	sajou_fold_duration_seconds           histogram  of one step
 //	sajou_fold_behind_entries             histogram  entries not folded yet, after a step

@@ -91,7 +91,7 @@ func house(ctx context.Context, m *prometheus.Collector) {
 	m.FileSynced("wal", ms, errBroken)
 	m.LogFailed(errBroken)
 
-	m.SessionOpened("dungeon", 811, 5*ms)
+	m.FoldLoaded("dungeon", 811, 5*ms)
 	m.Folded("dungeon", 7, 12, ms)
 	m.FoldFailed("cellar", errBroken)
 
