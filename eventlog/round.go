@@ -20,6 +20,8 @@ type Round struct {
 	number  uint32
 	bytes   int
 	running *turn // the turn whose function runs
+	flies   bool  // the store has it, and a writer of the round waits for the disk
+	exited  bool  // a function ended the goroutine that leads the round
 	then    []afterwards
 }
 
