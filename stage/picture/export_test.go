@@ -17,6 +17,7 @@ var (
 	Wrap    = wrap
 	Width   = width
 	Sincos  = sincos
+	Blend   = blend
 )
 
 // ReadSVG makes a drawing of a document that AppendSVG wrote.
