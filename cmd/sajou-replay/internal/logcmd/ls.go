@@ -1,5 +1,5 @@
 // Package logcmd has the commands about a session's log: import, export, ls,
-// info, cat, tail, show, verify, repair and snapshot.
+// info, cat, tail, show, verify, backup, restore, repair and snapshot.
 package logcmd
 
 import (
