@@ -19,14 +19,15 @@ func Backup(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup NEWDIR",
 		Short: "Copy the store and verify the copy",
-		Long: `Backup copies the store to NEWDIR, which must be absent, and verifies each session
-of the copy before it appears there. An interrupted backup leaves no store. The
-snapshots are copied too. It prints the head of each session: keep the heads outside
-of the copy.
+		Long: `Backup copies the store to NEWDIR, which must be absent, and verifies each
+session of the copy before it appears there. An interrupted backup leaves no
+store. The snapshots are copied too. It prints the head of each session: keep
+the heads outside of the copy.
 
 The copy is a store: every command reads it with -C, and restore copies it back.
 A store that another process writes to is in use; that process can back it up
-itself (Engine.Backup). A damaged store is refused; repair copies what can be read.`,
+itself (Engine.Backup). A damaged store is refused; repair copies its readable
+entries.`,
 		Example: `  sajou-replay backup night-backup
   sajou-replay verify -C night-backup`,
 		Args: cli.Between(1, 1),

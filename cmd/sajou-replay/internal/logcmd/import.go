@@ -52,10 +52,10 @@ recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
 import records signals that violate the schema as they are and flags them; it
 refuses only lines that are not JSON objects, and the exit code stays 0.
 
-Session time never goes back. A signal whose timestamp is before the time that the
-signals before it have reached takes effect at that time; import counts such signals
-on stderr, and info counts those of a session. Timestamps are not compared with the
-clock, so that the head depends on the files alone.
+Session time never goes back. A signal whose timestamp is before the time that
+the signals before it have reached takes effect at that time; import counts such
+signals on stderr, and info counts those of a session. Timestamps are not
+compared with the clock, so that the head depends on the files alone.
 
 --define brings the declarations of a file (choreographies, sequences, easings,
 bindings, a scene; see define add) into force before the first signal. The same
