@@ -195,6 +195,12 @@ type Config struct {
 	// FS is the file system. Nil means the operating system's.
 	FS vfs.FS
 
+	// Metrics receives measurements of appends and syncs. With nil, nothing is measured.
+	Metrics LogMetrics
+
+	// Now is the clock of Metrics; required with Metrics and otherwise never called.
+	Now func() time.Time
+
 	// Logger receives recovery notes and the store's own messages. Nil
 	// discards them.
 	Logger *slog.Logger
@@ -213,6 +219,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxBatch = max(c.MaxBatch, c.MaxEntry+chain.MaxBatchOverhead)
 	if c.NoteEntries < 0 || c.NoteWithin < 0 {
 		return c, fmt.Errorf("%w: the bounds of the noted heads must not be negative", ErrInvalid)
+	}
+	if c.Metrics != nil && c.Now == nil {
+		return c, fmt.Errorf("%w: metrics need a clock; set Config.Now", ErrInvalid)
 	}
 	c.NoteEntries = cmp.Or(c.NoteEntries, DefaultNoteEntries)
 	c.NoteWithin = cmp.Or(c.NoteWithin, DefaultNoteWithin)
@@ -277,6 +286,9 @@ type failure struct{ cause error }
 func newLog(cfg Config) *Log {
 	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), rounds: make(chan *Session), failedCh: make(chan struct{})}
 	l.disk = storefile.NewFreezeFS(cfg.FS, l.fail)
+	if cfg.Metrics != nil {
+		l.disk.Synced, l.disk.Now = cfg.Metrics.FileSynced, cfg.Now
+	}
 	l.notes = newNotes(l)
 	return l
 }
@@ -318,9 +330,11 @@ func (l *Log) pebbleOptions(disk vfs.FS, readOnly bool) *pebble.Options {
 		ReadOnly:           readOnly,
 		FormatMajorVersion: pebble.FormatWALSyncChunks,
 		MemTableSize:       16 << 20,
-		// A full set of memtables must never stall a writer for good: when
-		// flushing fails the log is failed long before these are reached.
-		MemTableStopWritesThreshold: 16,
+		// A writer waits while this many memtables wait for their flush. The wait
+		// ends also on a disk that fails: the first failed flush freezes it, and the
+		// flush is repeated into memory. Pebble keeps one file more of the
+		// write-ahead log, to write it again.
+		MemTableStopWritesThreshold: 4,
 		L0StopWritesThreshold:       1 << 10,
 		CacheSize:                   8 << 20,
 		Logger:                      &storeLogger{log: l},
@@ -464,6 +478,9 @@ func (l *Log) fail(cause error) {
 	if l.failure.CompareAndSwap(nil, &failure{cause}) {
 		close(l.failedCh)
 		l.cfg.Logger.Error("log is read-only after a failed write", slog.Any("err", cause))
+		if l.cfg.Metrics != nil {
+			l.cfg.Metrics.LogFailed(cause)
+		}
 	}
 }
 
@@ -527,8 +544,23 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// DiskSize returns the bytes that a session's batches take in the store,
-// estimated by the store from its tables.
+// DiskUsage is the space that a store takes on the disk, in bytes as the file system
+// allocates them: Tables, Logs (the write-ahead log), Snapshots, and Other files.
+type DiskUsage = storefile.DiskUsage
+
+// DiskUsage returns the space that the whole store takes on the disk.
+func (l *Log) DiskUsage() (DiskUsage, error) {
+	release, err := l.acquire()
+	if err != nil {
+		return DiskUsage{}, err
+	}
+	defer release()
+	return storefile.MeasureUsage(l.cfg.FS, l.dir)
+}
+
+// DiskSize returns the bytes that a session's batches take in the tables of the store,
+// as the store estimates them. Entries that are in the write-ahead log alone do not
+// count; [Log.DiskUsage] is the size of the whole store.
 func (l *Log) DiskSize(_ context.Context, name string) (uint64, error) {
 	if err := l.acquire(); err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package writer_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -18,14 +19,14 @@ import (
 )
 
 // open returns a writer of a new session, and the session's log.
-func open(t *testing.T, authority session.TimeAuthority) (*writer.Group, *writer.Writer, *eventlog.Session) {
+func open(t *testing.T, authority session.TimeAuthority, reactor writer.Reactor) (*writer.Group, *writer.Writer, *eventlog.Session) {
 	t.Helper()
 	log, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	s, err := log.Session("a")
 	require.NoError(t, err)
 	g := writer.NewGroup(writer.Config{Log: log, Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
-	w, err := g.Open(t.Context(), s, authority, session.NewReplay(&s.SessionReader, session.Projections(session.ProjectionConfig{}), nil))
+	w, err := g.Open(t.Context(), s, authority, session.NewReplay(&s.SessionReader, session.Projections(session.ProjectionConfig{}), nil), reactor)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		g.Stop()
@@ -86,7 +87,7 @@ func TestFirstEntries(t *testing.T) {
 		session.TimeWall:   {"opened", "signal", "clock", "tick"},
 	} {
 		t.Run(string(authority), func(t *testing.T) {
-			_, w, _ := open(t, authority)
+			_, w, _ := open(t, authority, nil)
 			require.Equal(t, authority, w.Authority())
 			add(t, w, 0)
 			tick(t, w)
@@ -100,7 +101,7 @@ func TestFirstEntries(t *testing.T) {
 // A decision sees every batch that was staged before it, and the batches that it
 // kept itself.
 func TestDecisionsSeeTheNewestState(t *testing.T) {
-	_, w, _ := open(t, session.TimeManual)
+	_, w, _ := open(t, session.TimeManual, nil)
 	for i := range 300 { // more than a call folds by itself
 		add(t, w, time.Duration(i)*time.Millisecond)
 	}
@@ -117,10 +118,10 @@ func TestDecisionsSeeTheNewestState(t *testing.T) {
 	require.Equal(t, time.Second, w.Clock().Now())
 }
 
-// echo puts a tick behind every signal.
+// echo puts a tick behind every signal, once the session has begun.
 type echo struct{ seqs []eventlog.Seq }
 
-func (*echo) Reacts(*projection.Fold) bool { return true }
+func (*echo) Reacts(f *projection.Fold) bool { return f.Head().Seq > 0 }
 
 func (r *echo) React(t *writer.Turn, drafts []eventlog.Draft) (all []eventlog.Draft, err error) {
 	for _, d := range drafts {
@@ -137,20 +138,20 @@ func (r *echo) React(t *writer.Turn, drafts []eventlog.Draft) (all []eventlog.Dr
 // A reactor extends batches before they are sealed, and knows the numbers that
 // their entries will have.
 func TestReactorExtendsBatches(t *testing.T) {
-	_, w, _ := open(t, session.TimeManual)
 	r := &echo{}
-	w.SetReactor(r)
+	_, w, _ := open(t, session.TimeManual, r)
+	tick(t, w)
 	add(t, w, 0)
 	add(t, w, 0)
-	if diff := cmp.Diff([]string{"opened", "signal", "tick", "signal", "tick"}, words(t, w)); diff != "" {
+	if diff := cmp.Diff([]string{"opened", "tick", "signal", "tick", "signal", "tick"}, words(t, w)); diff != "" {
 		t.Errorf("entries (-want +got)\n%s", diff)
 	}
-	require.Equal(t, []eventlog.Seq{2, 4}, r.seqs)
+	require.Equal(t, []eventlog.Seq{3, 5}, r.seqs)
 }
 
 // No append goes past the writer.
 func TestAppendsPastTheWriterAreRefused(t *testing.T) {
-	_, w, s := open(t, session.TimeManual)
+	_, w, s := open(t, session.TimeManual, nil)
 	add(t, w, 0)
 	var d session.Drafts
 	d.Tick(time.Second)
@@ -169,22 +170,26 @@ func TestFailedOpenReleasesTheSession(t *testing.T) {
 	defer func() { require.NoError(t, log.Close()) }()
 	s, err := log.Session("a")
 	require.NoError(t, err)
+	var first session.Drafts
+	first.Opened(0, session.TimeManual)
+	_, err = s.Append(t.Context(), eventlog.Batch{Drafts: first.List()})
+	require.NoError(t, err)
 	g := writer.NewGroup(writer.Config{Log: log, Now: time.Now})
 	for _, name := range []string{session.ProjectionSession, session.ProjectionPerformances} {
 		set := session.Projections(session.ProjectionConfig{})
 		set = slices.DeleteFunc(set, func(p projection.Projection) bool { return p.Name == name })
-		_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+		_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 		require.ErrorContains(t, err, "lack")
 	}
 	appender, err := s.Claim()
 	require.NoError(t, err)
 	set := session.Projections(session.ProjectionConfig{})
-	_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+	_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 	require.ErrorIs(t, err, eventlog.ErrClaimed)
 	_, err = s.Claim()
 	require.ErrorIs(t, err, eventlog.ErrClaimed) // the failed Open did not release another's claim
 	appender.Release()
-	w, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+	w, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 	require.NoError(t, err)
 	w.Release()
 	_, err = s.Claim()
@@ -193,7 +198,7 @@ func TestFailedOpenReleasesTheSession(t *testing.T) {
 
 // The context of work ends with Stop, and no work begins after it.
 func TestStop(t *testing.T) {
-	g, w, _ := open(t, session.TimeManual)
+	g, w, _ := open(t, session.TimeManual, nil)
 	ended := make(chan struct{})
 	require.True(t, w.Go(func(ctx context.Context) {
 		<-ctx.Done()
@@ -204,4 +209,63 @@ func TestStop(t *testing.T) {
 	<-ended
 	require.False(t, g.Stop())
 	require.False(t, w.Go(func(context.Context) {}))
+}
+
+// folds keeps what the writers of a group report about their folds.
+type folds struct {
+	lines []string
+}
+
+func (f *folds) FoldLoaded(_ string, at eventlog.Seq, took time.Duration) {
+	f.lines = append(f.lines, fmt.Sprint("loaded ", at, took))
+}
+
+func (f *folds) FoldFailed(_ string, cause error) { f.lines = append(f.lines, cause.Error()) }
+
+func (f *folds) Folded(_ string, entries, behind int, took time.Duration) {
+	f.lines = append(f.lines, fmt.Sprint(entries, behind, took))
+}
+
+// A writer is behind from the staging of an entry until it is folded, and says so. A
+// fold that refuses an entry is reported once, and from then on nothing is recorded.
+func TestBehind(t *testing.T) {
+	var told folds
+	g, w, _ := open(t, session.TimeManual, nil)
+	g.Measure(&told)
+	if got := g.Writers(); len(got) != 1 || got[0] != w {
+		t.Errorf("open writers: %v", got)
+	}
+	w.Look(func(*projection.Fold) {}) // makes the fold
+	sig := &signal.Signal{ID: "s", Type: "tick", Timestamp: signal.Int(0), Source: "test", Payload: signal.Value{0x80}}
+	behind := 0
+	ticket, err := w.Append(t.Context(), func(turn *writer.Turn) (*eventlog.Ticket, error) {
+		var d session.Drafts
+		d.Signal(0, sig)
+		d.Signal(0, sig)
+		p := turn.Frontier()
+		ticket, err := turn.Keep(writer.Proposal{Drafts: d.List(), After: &p})
+		behind = w.Behind()
+		return ticket, err
+	})
+	require.NoError(t, err)
+	_, err = ticket.Wait(t.Context())
+	require.NoError(t, err)
+	w.Look(func(*projection.Fold) {})
+	if behind != 3 || w.Behind() != 0 || w.Broken() != nil {
+		t.Errorf("behind by %d in the turn, want 3 with the first entry; then by %d, %v", behind, w.Behind(), w.Broken())
+	}
+	w.Misplace()
+	add(t, w, 0)
+	w.Look(func(*projection.Fold) {})
+	w.Look(func(*projection.Fold) {})
+	if w.Broken() == nil || w.Behind() != 0 {
+		t.Errorf("behind by %d, %v", w.Behind(), w.Broken())
+	}
+	if want := []string{"loaded 0 0s", "3 0 0s", w.Broken().Error()}; !slices.Equal(told.lines, want) {
+		t.Errorf("told %q, want %q", told.lines, want)
+	}
+	w.Release()
+	if got := g.Writers(); len(got) != 0 {
+		t.Errorf("open writers after Release: %v", got)
+	}
 }

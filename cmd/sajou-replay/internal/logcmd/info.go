@@ -23,9 +23,13 @@ func Info(a *cli.App) *cobra.Command {
 		Use:   "info [SESSION]",
 		Short: "Summarize a session",
 		Long: `Info summarizes a session: its entries by kind, its signals by type, when it
-began and how long it lasts, its head and genesis hashes, its size on disk, its
-snapshots, and the digest of each projection at its end. Sessions with equal
-entries have equal digests on every machine.`,
+began and how long it lasts, its head and genesis hashes, its size in the tables
+of the store, its snapshots, the space that the whole store takes on the disk,
+and the digest of each projection at its end. Sessions with equal entries have
+equal digests on every machine.
+
+Entries of a program that did not close the store are in the write-ahead log. They
+count for the store, and not for the session, until the store is next closed.`,
 		Example: `  sajou-replay info
   sajou-replay info night-shift -o json`,
 		Args: cli.Between(0, 1),
@@ -48,6 +52,7 @@ type infoView struct {
 	Kinds     map[string]int    `json:"kinds"`
 	Types     map[string]int    `json:"types"`
 	Flagged   int               `json:"flagged"`
+	Late      int               `json:"out_of_order"`
 	Refused   uint64            `json:"definitions_over_budget,omitempty"`
 	Skipped   uint64            `json:"performances_over_budget,omitempty"`
 	At        float64           `json:"at"`
@@ -55,8 +60,26 @@ type infoView struct {
 	Head      cli.HeadView      `json:"head"`
 	Genesis   string            `json:"genesis"`
 	Bytes     uint64            `json:"bytes"`
+	Store     usageView         `json:"store"`
 	Snapshots int               `json:"snapshots"`
 	Digests   map[string]string `json:"digests"`
+}
+
+// usageView is an [eventlog.DiskUsage].
+type usageView struct {
+	Bytes         uint64 `json:"bytes"`
+	Tables        uint64 `json:"tables"`
+	WriteAheadLog uint64 `json:"write_ahead_log"`
+	Snapshots     uint64 `json:"snapshots"`
+	Other         uint64 `json:"other"`
+}
+
+func viewUsage(u eventlog.DiskUsage) usageView {
+	return usageView{Bytes: u.Total(), Tables: u.Tables, WriteAheadLog: u.Logs, Snapshots: u.Snapshots, Other: u.Other}
+}
+
+func (u usageView) String() string {
+	return fmt.Sprintf("%d bytes (tables %d, write-ahead log %d, snapshots %d, other %d)", u.Bytes, u.Tables, u.WriteAheadLog, u.Snapshots, u.Other)
 }
 
 func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
@@ -66,8 +89,16 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 		Session: t.Name, Entries: uint64(head.Seq), Head: cli.ViewHead(head), Genesis: t.Log.Genesis().String(),
 		At: projection.Millis(t.Log.At()), Kinds: map[string]int{}, Types: map[string]int{}, Digests: map[string]string{},
 	}
+	fold, err := t.Travel.At(ctx, cli.MomentOf(head.Seq))
+	if err != nil {
+		return err
+	}
+	var times session.Time
+	if state, ok := fold.State(session.ProjectionSession).(*session.State); ok {
+		times = state.Time()
+	}
 	var origin time.Time
-	err := t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
+	err = t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
 		v.Kinds[e.Kind.String()]++
 		if e.Kind != eventlog.KindSignal {
 			return nil
@@ -80,6 +111,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 		if sig.Problem != "" {
 			v.Flagged++
 		}
+		if times.Late(&sig, e.At) {
+			v.Late++
+		}
 		if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() && origin.IsZero() {
 			origin = time.Unix(0, ns-int64(e.At)).UTC()
 		}
@@ -90,10 +124,6 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	}
 	if !origin.IsZero() {
 		v.Began = origin.Format("2006-01-02T15:04:05.000Z07:00")
-	}
-	fold, err := t.Travel.At(ctx, cli.MomentOf(head.Seq))
-	if err != nil {
-		return err
 	}
 	if p, ok := fold.State(session.ProjectionPerformances).(cli.Scheduling); ok {
 		v.Refused, v.Skipped = p.Scheduler().Refused()
@@ -106,6 +136,11 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	if v.Bytes, err = t.Engine.Log().DiskSize(ctx, t.Name); err != nil {
 		return err
 	}
+	usage, err := t.Engine.Log().DiskUsage()
+	if err != nil {
+		return err
+	}
+	v.Store = viewUsage(usage)
 	if snaps := t.Engine.Snapshots(); snaps != nil {
 		list, err := snaps.List(t.Name)
 		if err != nil {
@@ -126,6 +161,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	if v.Flagged > 0 {
 		fmt.Fprintf(&b, "flagged    %d violate the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n", v.Flagged)
 	}
+	if v.Late > 0 {
+		fmt.Fprintf(&b, "late       %s before the session time that earlier entries had reached\n", cli.Plural(v.Late, "timestamp is", "timestamps are"))
+	}
 	if v.Refused > 0 {
 		fmt.Fprintf(&b, "refused    %s over the budget and not in force; list them with: sajou-replay define ls\n", cli.Plural(int(v.Refused), "definition is", "definitions are"))
 	}
@@ -135,7 +173,8 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	}
 	fmt.Fprintf(&b, "head       %v\n", head)
 	fmt.Fprintf(&b, "genesis    %s\n", v.Genesis)
-	fmt.Fprintf(&b, "on disk    %d bytes, %s\n", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	fmt.Fprintf(&b, "on disk    %d bytes in tables, %s\n", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	fmt.Fprintf(&b, "store      %v\n", v.Store)
 	fmt.Fprintf(&b, "digests    %s\n", strings.Join(digests, ", "))
 	return a.Output().One(b.String(), v)
 }

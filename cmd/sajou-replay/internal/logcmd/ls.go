@@ -1,5 +1,5 @@
 // Package logcmd has the commands about a session's log: import, export, ls,
-// info, cat, tail, show, verify, repair and snapshot.
+// info, cat, tail, show, verify, backup, restore, repair and snapshot.
 package logcmd
 
 import (
@@ -22,7 +22,10 @@ func Ls(a *cli.App) *cobra.Command {
 		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
 has the name of the session, the number of its entries, the session time that
 they span, and its head. Keep a copy of the head outside of the store: verify
---head can then prove that no entry was removed from the end.
+--head can then prove that no entry was removed from the end. The last line is
+the space that the store takes on the disk. With -o json and -o jsonl there is no
+such line, and each session has its bytes in the tables of the store; info has
+both.
 
 Ls lists a session whose newest entries cannot be read as damaged, and exits
 with 1. After the sessions it lists damage of the store: session records that
@@ -77,12 +80,17 @@ without a session record. It then exits with 3.`,
 					return err
 				}
 				head, at := log.Head(), log.At()
+				bytes, err := engine.Log().DiskSize(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
 				value, err := cli.Marshal(struct {
 					Session string       `json:"session"`
 					Entries uint64       `json:"entries"`
 					At      float64      `json:"at"`
+					Bytes   uint64       `json:"bytes"`
 					Head    cli.HeadView `json:"head"`
-				}{name, uint64(head.Seq), projection.Millis(at), cli.ViewHead(head)})
+				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head)})
 				if err != nil {
 					return err
 				}
@@ -97,6 +105,15 @@ without a session record. It then exits with 3.`,
 					return err
 				}
 				if err := o.Item(fmt.Sprintf("damaged: %s: %s", f.Kind, cli.OneLine(f.Detail)), value); err != nil {
+					return err
+				}
+			}
+			if !o.JSON() && len(names) > 0 {
+				usage, err := engine.Log().DiskUsage()
+				if err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(o, "store: %v\n", viewUsage(usage)); err != nil {
 					return err
 				}
 			}
