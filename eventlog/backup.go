@@ -29,16 +29,16 @@ import (
 // [ErrCorrupt] for one with damage, those of ctx and of the copy's disk. [Repair] saves
 // what can be read of a damaged store.
 func (l *Log) Backup(ctx context.Context, dir string) ([]verify.SessionReport, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	if l.loss != nil {
 		return nil, l.loss
 	}
 	disk := l.cfg.FS
 	if disk == vfs.Default {
+		var err error
 		if dir, err = storefile.Canonical(dir); err != nil {
 			return nil, err
 		}

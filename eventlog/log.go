@@ -550,11 +550,10 @@ type DiskUsage = storefile.DiskUsage
 
 // DiskUsage returns the space that the whole store takes on the disk.
 func (l *Log) DiskUsage() (DiskUsage, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return DiskUsage{}, err
 	}
-	defer release()
+	defer l.release()
 	return storefile.MeasureUsage(l.cfg.FS, l.dir)
 }
 

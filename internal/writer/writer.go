@@ -337,7 +337,7 @@ func (w *Writer) Decide(ctx context.Context, f func(*Turn) error) error {
 	w.prepare()
 	var refused error
 	err := w.appender.Write(ctx, func(round *eventlog.Round) {
-		t := w.begin(round)
+		t := w.enter(round)
 		defer t.end()
 		if refused = t.CatchUp(); refused == nil {
 			refused = f(t)
@@ -373,14 +373,14 @@ func (w *Writer) appending(round *eventlog.Round, f func(*Turn) (*eventlog.Ticke
 	if broken := w.broken.Load(); broken != nil {
 		return nil, *broken
 	}
-	t := w.begin(round)
+	t := w.enter(round)
 	defer t.end()
 	return f(t)
 }
 
-// begin returns the turn of a function that runs in a round. Only one runs at a time,
+// enter returns the turn of a function that runs in a round. Only one runs at a time,
 // so that all share one Turn.
-func (w *Writer) begin(round *eventlog.Round) *Turn {
+func (w *Writer) enter(round *eventlog.Round) *Turn {
 	w.turn = Turn{writer: w, round: round}
 	return &w.turn
 }
