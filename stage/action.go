@@ -17,7 +17,28 @@ const (
 	flyLeast    = 40   // height of a short flight
 )
 
-// builtIn performs one of the actions that every stage has. Its names are part of the
+// BuiltInActions returns the actions that every stage has, by name, with the parameters
+// that each reads. Any step may also have entity, target, delay, duration, easing and
+// when. The result belongs to the caller.
+func BuiltInActions() map[string][]string {
+	return map[string][]string{
+		"move":         {"to", "by", "offset", "height", "animationDuring", "animationOnArrival"},
+		"fly":          {"to", "by", "offset", "height", "animationDuring", "animationOnArrival"},
+		"spawn":        {"at", "look", "label", "state", "text", "scale", "opacity", "rotation", "layer"},
+		"destroy":      {},
+		"flash":        {"color"},
+		"pulse":        {"amount", "scale"},
+		"drawBeam":     {"to", "color", "width"},
+		"typeText":     {"text"},
+		"say":          {"text", "append"},
+		"playSound":    {"sound"},
+		"setAnimation": {"state"},
+		"followRoute":  {"route", "from", "to", "reverse", "animationDuring", "animationOnArrival"},
+		"set":          {"property", "value", "revert"},
+	}
+}
+
+// builtIn performs one of the actions of [BuiltInActions]. Its names are part of the
 // format of choreographies.
 func (s *Stage) builtIn(action string) {
 	switch action {

@@ -8,6 +8,7 @@ import (
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography/curve"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -66,11 +67,7 @@ func (v *validator) structure(p *authored.Location, action string, step signal.V
 	if !ok {
 		v.Errorf(p, `"steps" is missing in %s`, action)
 	}
-	for name := range step.Members() {
-		if name != "action" && name != "steps" && name != "when" {
-			v.Warnf(p.At(name).Key(), "%s is ignored in %s", wording.Quoted(name), action)
-		}
-	}
+	v.only(p, step, action, "steps", "when")
 	v.stepWhen(p, step, refs)
 	if ok {
 		v.steps(p.At("steps"), steps, refs, false)
@@ -177,9 +174,14 @@ func (v *validator) inner(p *authored.Location, step signal.Value, action string
 // only warns of members that have no effect in a step.
 func (v *validator) only(p *authored.Location, step signal.Value, action string, known ...string) {
 	for name := range step.Members() {
-		if name != "action" && !slices.Contains(known, name) {
-			v.Warnf(p.At(name).Key(), "%s is ignored in %s", wording.Quoted(name), action)
+		if name == "action" || slices.Contains(known, name) {
+			continue
 		}
+		meant := ""
+		if near, ok := spelling.Nearest(name, known); ok {
+			meant = "; did you mean " + wording.Quoted(near) + "?"
+		}
+		v.Warnf(p.At(name).Key(), "%s is ignored in %s%s", wording.Quoted(name), action, meant)
 	}
 }
 
@@ -190,11 +192,7 @@ func (v *validator) wait(p *authored.Location, step signal.Value, refs reference
 	} else {
 		v.Warnf(p, "wait without a duration passes no time")
 	}
-	for name := range step.Members() {
-		if name != "action" && name != "duration" && name != "when" {
-			v.Warnf(p.At(name).Key(), "%s is ignored in wait", wording.Quoted(name))
-		}
-	}
+	v.only(p, step, "wait", "duration", "when")
 }
 
 func (v *validator) action(p *authored.Location, action string, step signal.Value, refs references) {

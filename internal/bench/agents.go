@@ -19,6 +19,7 @@ import (
 	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 	"github.com/sajou-dev/sajou-go/agents/view"
 	agentworld "github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -26,12 +27,8 @@ import (
 // the document's pace, how much one world takes, and what an effect costs in worlds
 // of more and more agents.
 func (b *bench) agents() error {
-	for _, part := range []struct {
-		name string
-		run  func() error
-	}{{"agents at their pace", b.pace}, {"agents as fast as they can", b.throughput}, {"agents in larger worlds", b.worlds}, {"generations that stall", b.halts}} {
-		fmt.Fprintln(b.notes, part.name)
-		if err := part.run(); err != nil {
+	for _, run := range []func() error{b.pace, b.throughput, b.worlds, b.halts} {
+		if err := run(); err != nil {
 			return err
 		}
 	}
@@ -112,21 +109,69 @@ func speak(reqID string) agents.Intent {
 	return agents.Intent{Kind: agentworld.KindSpeak, Payload: spoken, ReqID: reqID}
 }
 
-// pace has a hundred agents ask for something a hundred times a second each,
-// and each reads its observations. It measures from the call of Submit, once until
-// it returns the durable outcome, and once until each of ten observers has its delta.
+// pace has a hundred agents ask for something a hundred times a second each, and each
+// reads its observations. It measures from the call of Submit, once until it returns the
+// durable outcome, and once until each of ten observers has its delta. The peer is the
+// log itself, to which a hundred writers append at the same pace.
 func (b *bench) pace() error {
-	alone, err := b.lonelySync()
+	signals, err := makeSignals(paceAgents)
 	if err != nil {
 		return err
 	}
+	all, err := b.interleave("agents at their pace",
+		side{"log alone", func() (measurement, error) {
+			return b.onLog(func(ses *eventlog.Session) (measurement, error) {
+				return b.paced(func(i, _ int) error {
+					_, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i : i+1])})
+					return err
+				})
+			})
+		}},
+		side{"agents", b.pacedAgents})
+	if err != nil {
+		return err
+	}
+	log, asked := all[0], all[1]
+	b.rateAlone("100 agents, 100 intents/s each: rate", "intents", asked, 0.99*paceAgents*float64(time.Second/pacePeriod))
+	b.percentileBeside("  intent to durable outcome", 0.5, asked, log, 0)
+	b.percentileBeside("  intent to durable outcome", 0.99, asked, log, 3)
+	b.percentileBeside("  intent to observation", 0.5, asked.observations(), log, 0)
+	b.percentileBeside("  intent to observation", 0.99, asked.observations(), log, 3)
+	return nil
+}
+
+// paced calls f for each of a hundred actors and each of its turns, at their pace, and
+// takes the time of each call.
+func (b *bench) paced(f func(actor, turn int) error) (measurement, error) {
+	times := make([]float64, paceAgents*b.scale.paced)
+	m, err := timed(len(times), func() error {
+		start := time.Now()
+		return spread(paceAgents, paceAgents, func(i int) error {
+			for k := range b.scale.paced {
+				due := time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents
+				<-time.After(due - time.Since(start))
+				from := time.Now()
+				if err := f(i, k); err != nil {
+					return err
+				}
+				times[i*b.scale.paced+k] = milliseconds(time.Since(from))
+			}
+			return nil
+		})
+	}, nil)
+	slices.Sort(times)
+	m.times = times
+	return m, err
+}
+
+// pacedAgents measures one round of the agents at their pace.
+func (b *bench) pacedAgents() (measurement, error) {
 	eng, world, list, err := b.people(paceAgents)
 	if err != nil {
-		return err
+		return measurement{}, err
 	}
 	total := paceAgents * b.scale.paced
-	// Nothing is allocated while it is measured: what the notes take must not
-	// be what is noted.
+	// All is allocated before it is measured, so that taking the times costs none.
 	type seen struct {
 		seq uint64
 		at  time.Duration
@@ -141,143 +186,108 @@ func (b *bench) pace() error {
 			all[n-1] = seen{o.ViewSeq, at}
 		}
 	})
-	durable := make([]float64, total)
-	begun := time.Since(start)
-	err = spread(paceAgents, paceAgents, func(i int) error {
-		for k := range b.scale.paced {
-			due := begun + time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents
-			<-time.After(due - time.Since(start))
-			from := time.Since(start)
-			o, err := list[i].Submit(b.ctx, speak(fmt.Sprint(k)))
-			if err != nil {
-				return err
-			}
-			durable[i*b.scale.paced+k] = milliseconds(time.Since(start) - from)
+	m, err := b.paced(func(i, k int) error {
+		from := time.Since(start)
+		o, err := list[i].Submit(b.ctx, speak(fmt.Sprint(k)))
+		if err == nil {
 			began[o.GlobalSeq].Store(int64(from))
 		}
-		return nil
+		return err
 	})
-	lasted := time.Since(start) - begun
 	if err == nil {
 		err = world.Settle(b.ctx)
 	}
 	err = errors.Join(err, eng.Close())
 	readers.Wait()
 	if err != nil {
-		return err
+		return m, err
 	}
-	var delivered []float64
 	for _, s := range all[:min(int(noted.Load()), len(all))] {
 		if from := began[s.seq].Load(); from > 0 {
-			delivered = append(delivered, milliseconds(s.at-time.Duration(from)))
+			m.observed = append(m.observed, milliseconds(s.at-time.Duration(from)))
 		}
 	}
-	if len(delivered) < total*rowLength*9/10 {
-		return fmt.Errorf("%d observations of %d intents", len(delivered), total)
+	if len(m.observed) < total*rowLength*9/10 {
+		return m, fmt.Errorf("%d observations of %d intents", len(m.observed), total)
 	}
-	rate, pace, most := float64(total)/lasted.Seconds(), float64(paceAgents)*float64(time.Second/pacePeriod), 5.0
-	kept := 0.99 * pace
-	b.results = append(b.results,
-		result{Name: "100 agents, 100 intents/s each: rate", Value: rate, Unit: "intents/s", Goal: &kept, onUnit: true}.judge(),
-		result{Name: "  a lone sync of raw Pebble, p99", Value: percentile(alone, 0.99), Unit: "ms"})
-	for _, row := range []struct {
-		name  string
-		times []float64
-	}{{"intent to durable outcome", durable}, {"intent to observation", delivered}} {
-		beyond := percentile(row.times, 0.99) - percentile(alone, 0.99)
-		b.results = append(b.results,
-			result{Name: "  " + row.name + ", p50", Value: percentile(row.times, 0.5), Unit: "ms"},
-			result{Name: "  " + row.name + ", p99", Value: percentile(row.times, 0.99), Unit: "ms", Goal: ptr(20.0), lower: true, onUnit: true}.judge(),
-			result{Name: "  " + row.name + ", p99 beyond a sync", Value: beyond, Unit: "ms", Goal: &most, lower: true, onUnit: true}.judge())
-	}
-	return nil
+	slices.Sort(m.observed)
+	return m, nil
 }
 
-func ptr(f float64) *float64 { return &f }
-
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
-
-// percentile sorts times and returns that of them.
-func percentile(times []float64, p float64) float64 {
-	slices.Sort(times)
-	return times[min(int(float64(len(times))*p), len(times)-1)]
-}
-
-// lonelySync returns what single writes of raw Pebble with a sync take.
-func (b *bench) lonelySync() ([]float64, error) {
-	raw, err := openRaw(b.path("raw-sync-", b.fresh()))
-	if err != nil {
-		return nil, err
-	}
-	body := make([]byte, 300)
-	times := make([]float64, b.scale.appends)
-	for i := range times {
-		from := time.Now()
-		if err := raw.put(uint64(i), [][]byte{body}); err != nil {
-			return nil, errors.Join(err, raw.close())
-		}
-		times[i] = milliseconds(time.Since(from))
-	}
-	return times, raw.close()
-}
-
-// throughput measures how many intents one world of a hundred agents takes
-// when all ask at once, each its next when it has the outcome of its last, and when
-// they come in atomic batches of a hundred. Every agent is sent its observations.
+// throughput measures how many intents one world of agents takes when all ask at once,
+// each its next when it has the outcome of its last; when they come in atomic batches of
+// a hundred; and from an agent that is alone. Every agent is sent its observations. The
+// peer is the log itself with as many writers.
 func (b *bench) throughput() error {
-	goal := 10_000.0
-	for _, c := range []struct {
-		name string
-		run  func(world *agentslive.Agents, list []*agentslive.Agent) error
-	}{
-		{"100 agents at once, each waiting for its outcome", func(_ *agentslive.Agents, list []*agentslive.Agent) error {
-			var next atomic.Int64
-			return spread(len(list), len(list), func(i int) error {
-				for n := next.Add(1); n <= int64(b.scale.intents); n = next.Add(1) {
-					if _, err := list[i].Submit(b.ctx, speak(fmt.Sprint(n))); err != nil {
+	signals, err := makeSignals(paceAgents)
+	if err != nil {
+		return err
+	}
+	logged := func(writers int) side {
+		return side{"log alone", func() (measurement, error) {
+			return b.onLog(func(ses *eventlog.Session) (measurement, error) {
+				return timed(b.scale.intents, func() error {
+					return spread(writers, b.scale.intents, func(i int) error {
+						i %= len(signals)
+						_, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i : i+1])})
 						return err
-					}
-				}
-				return nil
+					})
+				}, nil)
 			})
-		}},
-		{"100 agents, in batches of 100", func(world *agentslive.Agents, list []*agentslive.Agent) error {
-			for n := 0; n < b.scale.intents; n += len(list) {
-				batch := make([]agents.Intent, len(list))
-				for i := range batch {
-					batch[i] = speak(fmt.Sprint(n))
-					batch[i].AgentID = agentID(i)
-				}
-				if _, err := world.SubmitBatch(b.ctx, batch); err != nil {
+		}}
+	}
+	asked := func(count int, ask func(world *agentslive.Agents, list []*agentslive.Agent) error) side {
+		return side{"agents", func() (measurement, error) {
+			eng, world, list, err := b.people(count)
+			if err != nil {
+				return measurement{}, err
+			}
+			readers := watch(list, func(agentslive.Observation) {})
+			m, err := timed(b.scale.intents, func() error {
+				err := ask(world, list)
+				return errors.Join(err, world.Settle(b.ctx))
+			}, nil)
+			err = errors.Join(err, eng.Close())
+			readers.Wait()
+			return m, err
+		}}
+	}
+	each := func(_ *agentslive.Agents, list []*agentslive.Agent) error {
+		var next atomic.Int64
+		return spread(len(list), len(list), func(i int) error {
+			for n := next.Add(1); n <= int64(b.scale.intents); n = next.Add(1) {
+				if _, err := list[i].Submit(b.ctx, speak(fmt.Sprint(n))); err != nil {
 					return err
 				}
 			}
 			return nil
-		}},
-	} {
-		var rates series
-		for range b.scale.rounds {
-			eng, world, list, err := b.people(paceAgents)
-			if err != nil {
-				return err
-			}
-			var told atomic.Int64
-			readers := watch(list, func(agentslive.Observation) { told.Add(1) })
-			rate, err := timed(b.scale.intents, func() error {
-				err := c.run(world, list)
-				return errors.Join(err, world.Settle(b.ctx))
-			})
-			err = errors.Join(err, eng.Close())
-			readers.Wait()
-			if err != nil {
-				return err
-			}
-			rates = append(rates, rate)
-		}
-		b.results = append(b.results, result{
-			Name: c.name, Value: rates.best(), Unit: "intents/s", spread: rates.spread(), Goal: &goal, onUnit: true,
-		}.judge())
+		})
 	}
+	batches := func(world *agentslive.Agents, list []*agentslive.Agent) error {
+		for n := 0; n < b.scale.intents; n += len(list) {
+			batch := make([]agents.Intent, len(list))
+			for i := range batch {
+				batch[i] = speak(fmt.Sprint(n))
+				batch[i].AgentID = agentID(i)
+			}
+			if _, err := world.SubmitBatch(b.ctx, batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all, err := b.interleave("agents as fast as they can", logged(paceAgents), asked(paceAgents, each), asked(paceAgents, batches))
+	if err != nil {
+		return err
+	}
+	b.beside("100 agents at once, each waiting for its outcome", "intents", all[1], "log alone, 100 writers", all[0], 0.25)
+	b.workBeside("  processor time", all[1], "log alone, 100 writers", all[0], 0)
+	b.beside("100 agents, in batches of 100", "intents", all[2], "log alone, 100 writers", all[0], 0)
+	if all, err = b.interleave("one agent alone", logged(1), asked(1, each)); err != nil {
+		return err
+	}
+	b.beside("one agent alone", "intents", all[1], "log alone, 1 writer", all[0], 0.6)
+	b.workBeside("  processor time", all[1], "log alone, 1 writer", all[0], 0)
 	return nil
 }
 
@@ -290,10 +300,10 @@ func (b *bench) worlds() error {
 		if err != nil {
 			return err
 		}
-		var rates series
+		name := fmt.Sprintf("effects seen by 10 of %d agents", n)
 		req := 0
-		for range b.scale.rounds {
-			rate, err := timed(b.scale.intents/4, func() error {
+		rounds, err := b.alone(name, func() (measurement, error) {
+			return timed(b.scale.intents/4, func() error {
 				for done := 0; done < b.scale.intents/4; done += 100 {
 					subs := make([]agents.Submission, 100)
 					for i := range subs {
@@ -313,18 +323,12 @@ func (b *bench) worlds() error {
 					}
 				}
 				return world.Settle(b.ctx)
-			})
-			if err != nil {
-				return errors.Join(err, eng.Close())
-			}
-			rates = append(rates, rate)
-		}
-		if err := eng.Close(); err != nil {
+			}, nil)
+		})
+		if err := errors.Join(err, eng.Close()); err != nil {
 			return err
 		}
-		b.results = append(b.results, result{
-			Name: fmt.Sprintf("effects seen by 10 of %d agents", n), Value: rates.best(), Unit: "effects/s", spread: rates.spread(),
-		})
+		b.rateAlone(name, "effects", rounds, 0)
 	}
 	return nil
 }
@@ -350,9 +354,29 @@ func (b *bench) halts() error {
 	if err != nil {
 		return err
 	}
-	times := make([]float64, b.scale.halts)
-	err = spread(8, b.scale.halts, func(i int) error {
-		g, reqID := list[i%len(list)], fmt.Sprint("halt-", i)
+	name := "cancel to halt of a stalled stream"
+	fmt.Fprintln(b.notes, name)
+	attempt := 0
+	m, err := quiet(func() (measurement, error) {
+		attempt++
+		times := make([]float64, b.scale.halts)
+		m, err := timed(b.scale.halts, func() error { return b.halt(list, client, attempt, times) }, nil)
+		slices.Sort(times)
+		m.times = times
+		return m, err
+	})
+	if err = errors.Join(err, eng.Close()); err != nil {
+		return err
+	}
+	b.add(result{Name: name + ", p50", Value: percentile(m.times, 0.5), Unit: "ms"}, series{m})
+	b.add(result{Name: name + ", p99", Value: percentile(m.times, 0.99), Unit: "ms", Goal: ptr(100), lower: true, onUnit: true}, series{m})
+	return nil
+}
+
+// halt cancels generations and takes the time until each has ended.
+func (b *bench) halt(list []*agentslive.Agent, client generate.Generator, attempt int, times []float64) error {
+	return spread(8, len(times), func(i int) error {
+		g, reqID := list[i%len(list)], fmt.Sprint("halt-", attempt, "-", i)
 		begun, ended := make(chan struct{}), make(chan time.Time, 1)
 		go func() {
 			_, _ = generate.Run(b.ctx, g, client, generate.Request{
@@ -372,11 +396,4 @@ func (b *bench) halts() error {
 		times[i] = milliseconds((<-ended).Sub(from))
 		return nil
 	})
-	if err = errors.Join(err, eng.Close()); err != nil {
-		return err
-	}
-	b.results = append(b.results,
-		result{Name: "cancel to halt of a stalled stream, p50", Value: percentile(times, 0.5), Unit: "ms"},
-		result{Name: "cancel to halt of a stalled stream, p99", Value: percentile(times, 0.99), Unit: "ms", Goal: ptr(100.0), lower: true, onUnit: true}.judge())
-	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/director/episode"
@@ -14,12 +13,8 @@ import (
 // director measures what a chat service waits for before a character speaks,
 // how fast recorded turns are folded, and how fast an episode is explored.
 func (b *bench) director() error {
-	for _, part := range []struct {
-		name string
-		run  func() error
-	}{{"guidance", b.guidance}, {"turns", b.turns}, {"simulate", b.simulate}} {
-		fmt.Fprintln(b.notes, part.name)
-		if err := part.run(); err != nil {
+	for _, run := range []func() error{b.guidance, b.turns, b.simulate} {
+		if err := run(); err != nil {
 			return err
 		}
 	}
@@ -59,26 +54,20 @@ func (b *bench) guidance() error {
 	if err := playing(&s, nil, records, err); err != nil {
 		return err
 	}
-	var best series
-	for range b.scale.rounds {
-		rate, err := timed(b.scale.guided, func() error {
+	rounds, err := b.alone("guidance", func() (measurement, error) {
+		return timed(b.scale.guided, func() error {
 			for n := range b.scale.guided {
 				if _, err := s.Guidance(1 + n%1000); err != nil {
 					return err
 				}
 			}
 			return nil
-		})
-		if err != nil {
-			return err
-		}
-		best = append(best, rate)
+		}, nil)
+	})
+	if err != nil {
+		return err
 	}
-	goal := 1000.0
-	b.results = append(b.results, result{
-		Name: "guidance of a director, 1000 beats", Value: 1e6 / best.best(), Unit: "µs", spread: best.spread(),
-		Goal: &goal, lower: true, onUnit: true,
-	}.judge())
+	b.add(result{Name: "guidance of a director, 1000 beats", Value: 1e6 / rounds.rate(), Unit: "µs", Goal: ptr(1000), lower: true, onUnit: true}, rounds)
 	return nil
 }
 
@@ -102,20 +91,16 @@ func (b *bench) turns() error {
 	if err != nil {
 		return err
 	}
-	var best series
-	for range b.scale.rounds {
-		rate, err := timed(b.scale.turns, func() error {
+	rounds, err := b.alone("turns", func() (measurement, error) {
+		return timed(b.scale.turns, func() error {
 			var s director.State
 			return playing(&s, nil, all, nil)
-		})
-		if err != nil {
-			return err
-		}
-		best = append(best, rate)
-	}
-	b.results = append(b.results, result{
-		Name: fmt.Sprintf("folding %d turns of a director", b.scale.turns), Value: best.best(), Unit: "turns/s", spread: best.spread(),
+		}, nil)
 	})
+	if err != nil {
+		return err
+	}
+	b.rateAlone(fmt.Sprintf("folding %d turns of a director", b.scale.turns), "turns", rounds, 0)
 	return nil
 }
 
@@ -125,26 +110,24 @@ func (b *bench) simulate() error {
 	if err != nil {
 		return err
 	}
-	var best series
 	var plays uint64
-	for range b.scale.rounds {
-		start := time.Now()
-		x := explore.New(e, explore.Config{Delay: 1})
-		for x.Step() {
-		}
-		coverage, err := x.Coverage()
-		if err != nil {
+	rounds, err := b.alone("simulate", func() (measurement, error) {
+		return timed(1, func() error {
+			x := explore.New(e, explore.Config{Delay: 1})
+			for x.Step() {
+			}
+			coverage, err := x.Coverage()
+			if err == nil && (!coverage.Complete || coverage.Paths < 100_000) {
+				err = fmt.Errorf("explored %d plays, complete: %v", coverage.Paths, coverage.Complete)
+			}
+			plays = coverage.Paths
 			return err
-		}
-		if !coverage.Complete || coverage.Paths < 100_000 {
-			return fmt.Errorf("explored %d plays, complete: %v", coverage.Paths, coverage.Complete)
-		}
-		plays = coverage.Paths
-		best = append(best, 1/time.Since(start).Seconds())
-	}
-	b.results = append(b.results, result{
-		Name: fmt.Sprintf("simulate over %d plays", plays), Value: 1000 / best.best(), Unit: "ms", spread: best.spread(),
+		}, nil)
 	})
+	if err != nil {
+		return err
+	}
+	b.add(result{Name: fmt.Sprintf("simulate over %d plays", plays), Value: 1000 / rounds.rate(), Unit: "ms"}, rounds)
 	return nil
 }
 

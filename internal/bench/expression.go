@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -26,19 +25,13 @@ func (b *bench) expressions(dir string) error {
 	}
 	defer func() { _ = eng.Close() }()
 	for _, text := range []string{expressionText, entryText} {
-		fmt.Fprintln(b.notes, text)
-		var rates series
-		for range b.scale.rounds {
-			rate, err := timed(b.scale.long, func() error { return scanExpression(b.ctx, eng, text) })
-			if err != nil {
-				return err
-			}
-			rates = append(rates, rate)
+		rounds, err := b.alone(text, func() (measurement, error) {
+			return timed(b.scale.long, func() error { return scanExpression(b.ctx, eng, text) }, nil)
+		})
+		if err != nil {
+			return err
 		}
-		goal := 300_000.0
-		b.results = append(b.results, result{
-			Name: text, Value: rates.best(), Unit: "entries/s", Goal: &goal, spread: rates.spread(), onUnit: true,
-		}.judge())
+		b.rateAlone(text, "entries", rounds, 300_000)
 	}
 	return nil
 }

@@ -8,11 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -94,60 +92,108 @@ func (b *bench) appends() error {
 		return err
 	}
 	for _, c := range []struct {
-		name    string
-		writers int
-		count   int
-		goal    float64
+		name                 string
+		writers, count       int
+		engine, log, chained float64 // goals of the rates
+		work                 float64 // goal of the processor time
 	}{
-		{"durable append, 1 writer", 1, b.scale.appends, 0.95},
-		{"durable append, 64 writers", 64, b.scale.writers, 0.9},
+		{"1 writer", 1, b.scale.appends, 0.95, 0.95, 0.95, 0},
+		{"64 writers", 64, b.scale.writers, 0.85, 0.9, 0.95, 1.5},
 	} {
-		peer := func(round int) (float64, error) {
-			raw, err := openRaw(b.path("raw-append-", c.writers, "-", b.fresh()))
-			if err != nil {
-				return 0, err
-			}
-			rate, err := timed(c.count, func() error {
-				return spread(c.writers, c.count, func(i int) error {
-					return raw.put(uint64(i), payloads[i:i+1])
+		all, err := b.interleave("durable append, "+c.name,
+			side{"raw Pebble", func() (measurement, error) {
+				return b.onRaw(func(raw *rawStore) (measurement, error) {
+					return timed(c.count, func() error {
+						return spread(c.writers, c.count, func(i int) error { return raw.put(uint64(i), payloads[i:i+1]) })
+					}, nil)
 				})
-			})
-			return rate, errors.Join(err, raw.close())
-		}
-		err := b.compare(c.name, c.goal, peer, func(int) (float64, error) {
-			eng, ses, err := b.engine(b.path("append-", c.writers, "-", b.fresh()))
-			if err != nil {
-				return 0, err
-			}
-			rate, err := timed(c.count, func() error {
-				return spread(c.writers, c.count, func(i int) error {
-					_, err := ses.Signal(b.ctx, signals[i])
-					return err
+			}},
+			side{"chained log", func() (measurement, error) {
+				return b.onChained(func(log *chainedLog) (measurement, error) {
+					return timed(c.count, func() error {
+						return spread(c.writers, c.count, func(i int) error { return log.put(payloads[i : i+1]) })
+					}, nil)
 				})
-			})
-			return rate, errors.Join(err, eng.Close())
-		})
+			}},
+			side{"log alone", func() (measurement, error) {
+				return b.onLog(func(ses *eventlog.Session) (measurement, error) {
+					return timed(c.count, func() error {
+						return spread(c.writers, c.count, func(i int) error {
+							_, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i : i+1])})
+							return err
+						})
+					}, nil)
+				})
+			}},
+			side{"engine", func() (measurement, error) {
+				return b.onEngine(b.path("append-", b.fresh()), func(ses *sajou.Session) (measurement, error) {
+					return timed(c.count, func() error {
+						return spread(c.writers, c.count, func(i int) error {
+							_, err := ses.Signal(b.ctx, signals[i])
+							return err
+						})
+					}, b.folded(ses))
+				})
+			}})
 		if err != nil {
 			return err
 		}
-		err = b.compare(c.name+", log alone", c.goal, peer, func(int) (float64, error) {
-			log, ses, err := b.log(b.path("log-append-", c.writers, "-", b.fresh()))
-			if err != nil {
-				return 0, err
-			}
-			rate, err := timed(c.count, func() error {
-				return spread(c.writers, c.count, func(i int) error {
-					_, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i : i+1])})
-					return err
-				})
-			})
-			return rate, errors.Join(err, log.Close())
-		})
-		if err != nil {
-			return err
-		}
+		raw, chained, log, engine := all[0], all[1], all[2], all[3]
+		b.beside("durable append, "+c.name, "entries", engine, "raw Pebble", raw, c.engine)
+		b.beside("durable append, "+c.name, "entries", engine, "chained log", chained, c.chained)
+		b.beside("durable append, "+c.name+", log alone", "entries", log, "raw Pebble", raw, c.log)
+		b.beside("durable append, "+c.name+", log alone", "entries", log, "chained log", chained, c.chained)
+		b.workBeside("  processor time", engine, "raw Pebble", raw, c.work)
+		b.workBeside("  processor time, log alone", log, "raw Pebble", raw, c.work)
+		b.workBeside("  processor time, chained log", chained, "raw Pebble", raw, 0)
 	}
 	return nil
+}
+
+// folded returns a function that waits until every fold of the session has every entry:
+// what an append leaves to them is part of its processor time.
+func (b *bench) folded(ses *sajou.Session) func() error {
+	return func() error {
+		_, err := ses.State(b.ctx)
+		return err
+	}
+}
+
+// onRaw, onChained, onLog and onEngine measure on a fresh store, which they close.
+func (b *bench) onRaw(f func(*rawStore) (measurement, error)) (measurement, error) {
+	raw, err := openRaw(b.path("raw-", b.fresh()))
+	if err != nil {
+		return measurement{}, err
+	}
+	m, err := f(raw)
+	return m, errors.Join(err, raw.close())
+}
+
+func (b *bench) onChained(f func(*chainedLog) (measurement, error)) (measurement, error) {
+	log, err := openChained(b.path("chained-", b.fresh()))
+	if err != nil {
+		return measurement{}, err
+	}
+	m, err := f(log)
+	return m, errors.Join(err, log.close())
+}
+
+func (b *bench) onLog(f func(*eventlog.Session) (measurement, error)) (measurement, error) {
+	log, ses, err := b.log(b.path("log-", b.fresh()))
+	if err != nil {
+		return measurement{}, err
+	}
+	m, err := f(ses)
+	return m, errors.Join(err, log.Close())
+}
+
+func (b *bench) onEngine(dir string, f func(*sajou.Session) (measurement, error)) (measurement, error) {
+	eng, ses, err := b.engine(dir)
+	if err != nil {
+		return measurement{}, err
+	}
+	m, err := f(ses)
+	return m, errors.Join(err, eng.Close())
 }
 
 // fresh numbers the stores, so that each round has one of its own.
@@ -203,7 +249,7 @@ func spread(goroutines, n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// imports measures batches, and what they take on disk.
+// imports measures batches, and their size on disk.
 func (b *bench) imports() error {
 	n := b.scale.scanned
 	payloads, err := bodies(b.ctx, b.dir, n)
@@ -214,7 +260,6 @@ func (b *bench) imports() error {
 	if err != nil {
 		return err
 	}
-	var rawBytes, engineBytes int64
 	for _, c := range []struct {
 		size, count int
 		goal        float64
@@ -223,101 +268,84 @@ func (b *bench) imports() error {
 		{100, min(n, 100*b.scale.appends), 0},
 		{1000, n, 0.5},
 	} {
-		err := b.compare(fmt.Sprintf("import in batches of %d", c.size), c.goal,
-			func(round int) (float64, error) {
-				dir := b.path("raw-import-", c.size, "-", round)
-				raw, err := openRaw(dir)
-				if err != nil {
-					return 0, err
-				}
-				rate, err := timed(c.count, func() error {
-					for i := 0; i < c.count; i += c.size {
-						if err := raw.put(uint64(i), payloads[i:min(i+c.size, c.count)]); err != nil {
-							return err
-						}
+		batches := func(put func(from, to int) error) func() error {
+			return func() error {
+				for i := 0; i < c.count; i += c.size {
+					if err := put(i, min(i+c.size, c.count)); err != nil {
+						return err
 					}
-					return nil
-				})
-				if err := errors.Join(err, raw.close()); err != nil {
-					return 0, err
 				}
-				if c.size == 1000 {
-					rawBytes, err = tableBytes(dir)
-				}
-				return rate, err
-			},
-			func(round int) (float64, error) {
-				dir := b.path("import-", c.size, "-", round)
-				eng, ses, err := b.engine(dir)
+				return nil
+			}
+		}
+		name := fmt.Sprintf("import in batches of %d", c.size)
+		all, err := b.interleave(name,
+			side{"raw Pebble", func() (measurement, error) {
+				b.rawImported = b.path("raw-", b.fresh())
+				raw, err := openRaw(b.rawImported)
 				if err != nil {
-					return 0, err
+					return measurement{}, err
 				}
-				rate, err := timed(c.count, func() error {
-					return record(b.ctx, ses, c.count, c.size, signals)
+				m, err := timed(c.count, batches(func(from, to int) error { return raw.put(uint64(from), payloads[from:to]) }), nil)
+				return m, errors.Join(err, raw.close())
+			}},
+			side{"chained log", func() (measurement, error) {
+				return b.onChained(func(log *chainedLog) (measurement, error) {
+					return timed(c.count, batches(func(from, to int) error { return log.put(payloads[from:to]) }), nil)
 				})
-				if err := errors.Join(err, eng.Close()); err != nil {
-					return 0, err
-				}
-				if c.size == 1000 {
-					engineBytes, err = tableBytes(dir)
-				}
-				return rate, err
-			})
+			}},
+			side{"log alone", func() (measurement, error) {
+				return b.onLog(func(ses *eventlog.Session) (measurement, error) {
+					return timed(c.count, batches(func(from, to int) error {
+						_, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[from:to])})
+						return err
+					}), nil)
+				})
+			}},
+			side{"engine", func() (measurement, error) {
+				b.imported = b.path("import-", b.fresh())
+				return b.onEngine(b.imported, func(ses *sajou.Session) (measurement, error) {
+					return timed(c.count, func() error { return record(b.ctx, ses, c.count, c.size, signals) }, b.folded(ses))
+				})
+			}})
 		if err != nil {
 			return err
 		}
+		raw, chained, log, engine := all[0], all[1], all[2], all[3]
+		b.beside(name, "entries", engine, "raw Pebble", raw, c.goal)
+		b.beside(name, "entries", engine, "chained log", chained, 0)
+		b.beside(name+", log alone", "entries", log, "raw Pebble", raw, c.goal)
+		b.workBeside("  processor time", engine, "raw Pebble", raw, 0)
+		b.workBeside("  processor time, log alone", log, "raw Pebble", raw, 0)
+		b.workBeside("  processor time, chained log", chained, "raw Pebble", raw, 0)
 	}
-	err = b.compare("import in batches of 1000, log alone", 0.5,
-		func(int) (float64, error) {
-			raw, err := openRaw(b.path("raw-log-import-", b.fresh()))
-			if err != nil {
-				return 0, err
-			}
-			rate, err := timed(n, func() error {
-				for i := 0; i < n; i += 1000 {
-					if err := raw.put(uint64(i), payloads[i:min(i+1000, n)]); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			return rate, errors.Join(err, raw.close())
-		},
-		func(int) (float64, error) {
-			log, ses, err := b.log(b.path("log-import-", b.fresh()))
-			if err != nil {
-				return 0, err
-			}
-			rate, err := timed(n, func() error {
-				for i := 0; i < n; i += 1000 {
-					if _, err := ses.Append(b.ctx, eventlog.Batch{Drafts: drafts(signals[i:min(i+1000, n)])}); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			return rate, errors.Join(err, log.Close())
-		})
+	rawBytes, err := diskBytes(b.rawImported, ".log") // in favour of the peer, which keeps files to write again
 	if err != nil {
 		return err
 	}
-	ratio, goal := float64(engineBytes)/float64(rawBytes), 1.25
-	b.results = append(b.results, result{
-		Name: "bytes on disk an entry", Value: float64(engineBytes) / float64(n), Unit: "bytes",
-		Ratio: &ratio, Goal: &goal, peer: float64(rawBytes) / float64(n), lower: true,
-	}.judge())
+	engineBytes, err := diskBytes(b.imported)
+	if err != nil {
+		return err
+	}
+	b.add(result{
+		Name: "bytes on disk after Close, an entry", Value: float64(engineBytes) / float64(n), Unit: "bytes", lower: true, Goal: ptr(1.25),
+		Peer: "raw Pebble", peer: float64(rawBytes) / float64(n), Ratio: ptr(float64(engineBytes) / float64(rawBytes)),
+	})
 	return nil
 }
 
 // scans measures reading everything, with and without verification.
 func (b *bench) scans() error {
+	if b.imported == "" {
+		return errors.New("the part scans reads the stores of the part imports: run -only imports,scans")
+	}
 	n := b.scale.scanned
-	raw, err := openRaw(b.path("raw-import-1000-0"))
+	raw, err := openRaw(b.rawImported)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = raw.db.Close() }()
-	eng, err := sajou.Open(b.path("import-1000-0"), sajou.Config{ReadOnly: true})
+	eng, err := sajou.Open(b.imported, sajou.Config{ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -326,46 +354,50 @@ func (b *bench) scans() error {
 	if err != nil {
 		return err
 	}
-	rawScan := func(int) (float64, error) {
-		return timed(n, func() error {
-			_, err := raw.scan()
-			return err
-		})
-	}
-	verify := func(workers int) side {
-		return func(int) (float64, error) {
+	verified := func(workers int) func() (measurement, error) {
+		return func() (measurement, error) {
 			return timed(n, func() error {
 				r, err := eng.Log().Verify(b.ctx, "bench", verify.Options{Workers: workers})
 				if err == nil && r.Fault != nil {
 					err = fmt.Errorf("verify: %v", r.Fault)
 				}
 				return err
-			})
+			}, nil)
 		}
 	}
-	err = b.compare("full scan with decode", 0.7, rawScan, func(int) (float64, error) {
-		return timed(n, func() error {
-			for e, err := range ses.Entries(b.ctx, 1) {
-				if err != nil {
-					return err
+	all, err := b.interleave("scans",
+		side{"raw Pebble", func() (measurement, error) {
+			return timed(n, func() error {
+				_, err := raw.scan()
+				return err
+			}, nil)
+		}},
+		side{"scan with decode", func() (measurement, error) {
+			return timed(n, func() error {
+				for e, err := range ses.Entries(b.ctx, 1) {
+					if err != nil {
+						return err
+					}
+					if e.Kind != eventlog.KindSignal {
+						continue
+					}
+					if _, err := signal.Decode(e.Data); err != nil {
+						return err
+					}
 				}
-				if e.Kind != eventlog.KindSignal {
-					continue
-				}
-				if _, err := signal.Decode(e.Data); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
+				return nil
+			}, nil)
+		}},
+		side{"verification on one core", verified(1)},
+		side{"verification on all cores", verified(0)})
 	if err != nil {
 		return err
 	}
-	if err := b.compare("verification, one core", 0, rawScan, verify(1)); err != nil {
-		return err
-	}
-	return b.compare(fmt.Sprintf("verification, all %d cores", runtime.GOMAXPROCS(0)), 1.0, rawScan, verify(0))
+	b.beside("full scan with decode", "entries", all[1], "raw Pebble", all[0], 0.75)
+	b.workBeside("  processor time", all[1], "raw Pebble", all[0], 0)
+	b.beside("verification, one core", "entries", all[2], "raw Pebble", all[0], 0)
+	b.beside(fmt.Sprintf("verification, all %d cores", runtime.GOMAXPROCS(0)), "entries", all[3], "raw Pebble", all[0], 1)
+	return nil
 }
 
 // long measures a long session: states anywhere, expressions everywhere,
@@ -402,23 +434,16 @@ func (b *bench) states(dir string) error {
 		return err
 	}
 	rng := rand.New(rand.NewPCG(1, 2)) // the same Seqs in every run
-	times := make([]float64, b.scale.states)
-	for i := range times {
-		seq := eventlog.Seq(rng.Uint64N(uint64(travel.Head().Seq)) + 1)
-		start := time.Now()
-		if _, err := travel.At(b.ctx, replay.Moment{Seq: seq}); err != nil {
-			return err
-		}
-		times[i] = time.Since(start).Seconds() * 1000
+	name := fmt.Sprintf("state at a random Seq of %d", travel.Head().Seq)
+	rounds, err := b.each(name, b.scale.states, func(int) error {
+		_, err := travel.At(b.ctx, replay.Moment{Seq: eventlog.Seq(rng.Uint64N(uint64(travel.Head().Seq)) + 1)})
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	slices.Sort(times)
-	goal := 5.0
-	b.results = append(b.results,
-		result{Name: fmt.Sprintf("state at a random Seq of %d, p50", travel.Head().Seq), Value: times[len(times)/2], Unit: "ms"},
-		result{
-			Name: fmt.Sprintf("state at a random Seq of %d, p99", travel.Head().Seq), Value: times[len(times)*99/100], Unit: "ms",
-			Goal: &goal, lower: true, onUnit: true,
-		}.judge())
+	b.add(result{Name: name + ", p50", Value: rounds.percentile(0.5), Unit: "ms"}, rounds)
+	b.add(result{Name: name + ", p99", Value: rounds.percentile(0.99), Unit: "ms", Goal: ptr(5), lower: true, onUnit: true}, rounds)
 	return b.moments(eng, travel.Head().Seq)
 }
 
@@ -434,12 +459,10 @@ func (b *bench) memory(short, long string) error {
 			}
 			peaks[i] = peak
 		}
-		ratio := peaks[1] / peaks[0]
-		r := result{
-			Name: fmt.Sprintf("peak memory, %s, %d entries", job, b.scale.long), Value: peaks[1], Unit: "MiB",
-			Ratio: &ratio, peer: peaks[0], lower: true,
-		}
-		b.results = append(b.results, r)
+		b.add(result{
+			Name: fmt.Sprintf("peak memory, %s, %d entries", job, b.scale.long), Value: peaks[1], Unit: "MiB", lower: true,
+			Peer: fmt.Sprintf("%d entries", b.scale.short), peer: peaks[0], Ratio: ptr(peaks[1] / peaks[0]),
+		})
 	}
 	return nil
 }

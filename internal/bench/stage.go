@@ -25,13 +25,11 @@ import (
 // stage measures what makes choreographies visible: commands among many active
 // performances, the memory of these, and pictures.
 func (b *bench) stage() error {
-	fmt.Fprintln(b.notes, "commands")
 	for _, active := range b.scale.active {
 		if err := b.commands(active); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(b.notes, "pictures")
 	return b.pictures()
 }
 
@@ -70,35 +68,42 @@ func crowd(active int) (*choreography.Scheduler, *stage.Stage, error) {
 // commands measures commands among active performances: the scheduler's time
 // moves from one boundary to the next, and the stage takes in each.
 func (b *bench) commands(active int) error {
-	var best series
 	var allocs, bytes float64
-	for range b.scale.rounds {
+	name := fmt.Sprintf("commands on the stage, %d active", active)
+	rounds, err := b.alone(name, func() (measurement, error) {
 		before := heap()
 		s, st, err := crowd(active)
 		if err != nil {
-			return err
+			return measurement{}, err
 		}
 		bytes = float64(heap() - before)
-		start, mallocs := time.Now(), mallocs()
-		for n := 0; n < b.scale.commands; n += 2 {
-			next, _ := s.Next()
-			s.Advance(next)
-		}
-		best = append(best, float64(b.scale.commands)/time.Since(start).Seconds())
-		allocs = float64(mallocsSince(mallocs)) / float64(b.scale.commands)
+		var made uint64
+		m, err := timed(b.scale.commands, func() error {
+			before := mallocs()
+			for n := 0; n < b.scale.commands; n += 2 {
+				next, _ := s.Next()
+				s.Advance(next)
+			}
+			made = mallocs() - before
+			return nil
+		}, nil)
+		allocs = float64(made) / float64(b.scale.commands)
 		if s.Active() != active {
-			return fmt.Errorf("%d performances are active, not %d", s.Active(), active)
+			return m, fmt.Errorf("%d performances are active, not %d", s.Active(), active)
 		}
 		runtime.KeepAlive(st)
+		return m, err
+	})
+	if err != nil {
+		return err
 	}
 	if active == 1 {
-		b.alone = bytes // the definition above all
+		b.lone = bytes // the definition above all
 	}
-	b.results = append(b.results,
-		result{Name: fmt.Sprintf("commands on the stage, %d active", active), Value: best.best(), Unit: "commands/s", spread: best.spread()},
-		result{Name: fmt.Sprintf("allocations a command, %d active", active), Value: allocs, Unit: ""})
+	b.rateAlone(name, "commands", rounds, 0)
+	b.add(result{Name: fmt.Sprintf("allocations a command, %d active", active), Value: allocs})
 	if active == slices.Max(b.scale.active) {
-		b.results = append(b.results, result{Name: "memory of an active performance, its stage included", Value: (bytes - b.alone) / float64(active-1), Unit: "bytes"})
+		b.add(result{Name: "memory of an active performance, its stage included", Value: (bytes - b.lone) / float64(active-1), Unit: "bytes"})
 	}
 	return nil
 }
@@ -115,8 +120,6 @@ func mallocs() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.Mallocs
 }
-
-func mallocsSince(before uint64) uint64 { return mallocs() - before }
 
 // pictures measures frames of a stage with 200 entities.
 func (b *bench) pictures() error {
@@ -158,24 +161,21 @@ func (b *bench) pictures() error {
 		name string
 		draw func(int) error
 	}{{"SVG", svg}, {"pixels, 960x540", image}, {"PNG, 960x540", png}} {
-		var rates series
-		for range b.scale.rounds {
-			rate, err := timed(b.scale.frames, func() error {
+		name := fmt.Sprintf("pictures of %d entities, %s", walkers, c.name)
+		rounds, err := b.alone(name, func() (measurement, error) {
+			return timed(b.scale.frames, func() error {
 				for i := range b.scale.frames {
 					if err := c.draw(i); err != nil {
 						return err
 					}
 				}
 				return b.ctx.Err()
-			})
-			if err != nil {
-				return err
-			}
-			rates = append(rates, rate)
-		}
-		b.results = append(b.results, result{
-			Name: fmt.Sprintf("pictures of %d entities, %s", walkers, c.name), Value: rates.best(), Unit: "frames/s", spread: rates.spread(),
+			}, nil)
 		})
+		if err != nil {
+			return err
+		}
+		b.rateAlone(name, "frames", rounds, 0)
 	}
 	return nil
 }
@@ -188,10 +188,9 @@ func (b *bench) moments(eng *sajou.Engine, last eventlog.Seq) error {
 	if err != nil {
 		return err
 	}
-	times := make([]float64, b.scale.states)
-	for i := range times {
+	name := fmt.Sprintf("stage at a random moment of %d", last)
+	rounds, err := b.each(name, b.scale.states, func(int) error {
 		m := replay.Moment{Seq: eventlog.Seq(rng.Uint64N(uint64(last)-1) + 1), Offset: time.Duration(rng.Int64N(int64(200 * time.Millisecond)))}
-		start := time.Now()
 		fold, err := travel.At(b.ctx, m)
 		if err != nil {
 			return err
@@ -199,15 +198,12 @@ func (b *bench) moments(eng *sajou.Engine, last eventlog.Seq) error {
 		if f := session.StageOf(fold).Frame(); f == nil || len(f.Figures) == 0 {
 			return fmt.Errorf("nothing is on the stage at %v", m)
 		}
-		times[i] = time.Since(start).Seconds() * 1000
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	slices.Sort(times)
-	goal := 50.0
-	b.results = append(b.results,
-		result{Name: fmt.Sprintf("stage at a random moment of %d, p50", last), Value: times[len(times)/2], Unit: "ms"},
-		result{
-			Name: fmt.Sprintf("stage at a random moment of %d, p99", last), Value: times[len(times)*99/100], Unit: "ms",
-			Goal: &goal, lower: true, onUnit: true,
-		}.judge())
+	b.add(result{Name: name + ", p50", Value: rounds.percentile(0.5), Unit: "ms"}, rounds)
+	b.add(result{Name: name + ", p99", Value: rounds.percentile(0.99), Unit: "ms", Goal: ptr(50), lower: true, onUnit: true}, rounds)
 	return nil
 }

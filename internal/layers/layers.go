@@ -48,7 +48,7 @@ var layers = []layer{
 	{"internal/statecodec", pure, []string{"signal"}},
 	{"choreography/curve", pure, []string{"internal/wording", "internal/detmath"}},
 	{"choreography/definition", pure, []string{"signal", "internal/find", "choreography/curve"}},
-	{"choreography/language", pure, []string{"internal/wording", "signal", "choreography/curve", "choreography/definition", "authored"}},
+	{"choreography/language", pure, []string{"internal/spelling", "internal/wording", "signal", "choreography/curve", "choreography/definition", "authored"}},
 	{"choreography", pure, []string{"signal", "internal/statecodec", "choreography/curve", "choreography/definition", "choreography/language"}},
 	{"choreography/rehearsal", pure, []string{"signal", "choreography/language", "choreography", "authored"}},
 	{"agents/internal/jsonvalue", pure, []string{"signal"}},
@@ -83,7 +83,7 @@ var layers = []layer{
 	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session"}},
-	{"internal/writer", effects, []string{"choreography/language", "eventlog", "projection", "snapshot", "replay", "session"}},
+	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
 	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
 	{"agents/generate", effects, []string{"signal", "agents", "eventlog", "session", "agents/live", "agents/view", "agents/flow"}},
@@ -99,7 +99,7 @@ var layers = []layer{
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "session"}},
 	{"internal/enginetest", effects, []string{"signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},
 	{"internal/conformance", effects, nil},
-	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage/scene", "internal/wording", "authored"}},
+	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/scene", "internal/wording", "authored"}},
 	{"internal/simulate", timeless, []string{"internal/jsonpointer", "internal/wording", "signal", "internal/spelling", "agents", "eventlog", "projection", "agents/live", ".", "agents/jsondoc", "agents/world", "agents/view", "authored", "session", "agents/flow"}},
 	{"internal/mutate", effects, nil}, // breaks the code on purpose
 	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "replay", "replay/where", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},

@@ -20,11 +20,13 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
@@ -56,6 +58,8 @@ const (
 	ruleEntity    = "unknown-entity"
 	rulePlace     = "unknown-place"
 	ruleProperty  = "unknown-property"
+	ruleAction    = "unknown-action"
+	ruleMember    = "unknown-member"
 )
 
 var rules = []RuleInfo{
@@ -78,6 +82,8 @@ var rules = []RuleInfo{
 	{ruleEntity, authored.SeverityWarning, "an entity that the scene does not have and nothing spawns"},
 	{rulePlace, authored.SeverityWarning, "a place or a route that the scene does not have"},
 	{ruleProperty, authored.SeverityWarning, "a property that nothing on the stage has"},
+	{ruleAction, authored.SeverityWarning, "an action that the stage does not have and no renderer declares"},
+	{ruleMember, authored.SeverityWarning, "a member of a step that its action does not read"},
 }
 
 // Rules returns all rules, in the order of docs/lint.md.
@@ -110,8 +116,14 @@ type File struct {
 // Check applies all rules to files that are to be in force together, in the order in
 // which they would come into force. The issues are sorted by file, in that order, and
 // by place.
-func Check(files ...File) []Issue {
-	l := linter{}
+func Check(files ...File) []Issue { return CheckWith(nil, files...) }
+
+// CheckWith is [Check] for sessions in which a program or a renderer adds actions to
+// those of the stage. Custom has the parameters that each of them reads, by its name;
+// nil stands for any parameters.
+func CheckWith(custom map[string][]string, files ...File) []Issue {
+	l := linter{actions: stage.BuiltInActions()}
+	maps.Copy(l.actions, custom)
 	catalog := new(language.Catalog)
 	for i := range files {
 		src := &source{File: &files[i]}
@@ -140,6 +152,7 @@ func Check(files ...File) []Issue {
 
 // linter holds the declarations of all files.
 type linter struct {
+	actions     map[string][]string // the parameters of each action, nil: any
 	sources     []*source
 	definitions []*choreographyUse
 	scripts     []*script // all lists of steps, those of definitions too
@@ -246,5 +259,6 @@ func (l *linter) check() {
 	l.handlers()
 	l.pairs()
 	l.names()
+	l.steps()
 	l.stage()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
 
 	"github.com/stretchr/testify/require"
@@ -401,5 +402,30 @@ func TestContention(t *testing.T) {
 		if len(found) > 0 {
 			t.Errorf("%s\n%s", second, list(found))
 		}
+	}
+}
+
+// TestSchemas shows that the files which the schemas of Sajou's own tools refuse are
+// refused, by lint and by what define add reads.
+func TestSchemas(t *testing.T) {
+	archive, err := txtar.ParseFile("../../stage/scene/testdata/shapes/refused.txtar")
+	require.NoError(t, err)
+	archive.Files = append(archive.Files, txtar.File{Name: "scene-without-board.json", Data: []byte(`{"lighting": {}}`)})
+	judged := 0
+	for _, f := range archive.Files {
+		if !strings.HasSuffix(f.Name, ".json") {
+			continue
+		}
+		judged++
+		found := lint.Check(lint.File{Name: f.Name, Text: f.Data})
+		if !slices.ContainsFunc(found, func(i lint.Issue) bool { return i.Rule == "invalid" && i.Severity == authored.SeverityError }) {
+			t.Errorf("%s is not found invalid: %s", f.Name, list(found))
+		}
+		if declared, _, diagnostics := lint.Read(new(language.Catalog), f.Name, f.Data); declared != nil || !diagnostics.Refused() {
+			t.Errorf("%s is read: %v", f.Name, diagnostics)
+		}
+	}
+	if judged < 40 {
+		t.Errorf("only %d files were judged", judged)
 	}
 }

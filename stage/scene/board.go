@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// readBoard reads a stage scene: a board with zones, seen from above.
+// readBoard reads a stage scene, which has the shape stageScene: a board with zones,
+// seen from above.
 func (i *importer) readBoard(n *node) {
-	i.known(n, "a stage scene", "board", "lighting", "particles", "entities")
 	board := n.get("board")
-	i.known(board, "a board", "projection", "angle", "zones")
 	if i.text(board, "projection") == "isometric" {
 		i.lose("projection", board.get("projection"), "the board is shown from above")
 	}
@@ -32,9 +31,7 @@ func (i *importer) readBounds(zones *node) map[string]Point {
 	middles := map[string]Point{}
 	left, top, right, bottom := math.Inf(1), math.Inf(1), 0.0, 0.0
 	for _, at := range elements(zones) {
-		i.known(at, "a zone", "id", "label", "elevation", "bounds", "ambiance", "slots", "connections")
 		bounds := at.get("bounds")
-		i.known(bounds, "bounds", "x", "y", "w", "h")
 		x, y := i.coordinate(bounds, "x"), i.coordinate(bounds, "y")
 		w, h := i.number(bounds, "w", 0, farthest, 0), i.number(bounds, "h", 0, farthest, 0)
 		left, top = min(left, x), min(top, y)
@@ -64,16 +61,13 @@ func (i *importer) readZone(n *node, middles map[string]Point) {
 	}
 	i.lose("zone", n, "zones are not drawn; the middle of each is the place of its name")
 	for _, at := range elements(i.list(n, "slots")) {
-		i.known(at, "a slot", "id", "position", "role")
 		name := i.name(at, "id")
 		position := at.get("position")
-		i.known(position, "a position", "x", "y")
 		if name == "" || !i.put(name, Point{i.coordinate(position, "x"), i.coordinate(position, "y")}, true) {
 			i.lose("slot", at, "a slot without a name, or with one that there is already, is left out")
 		}
 	}
 	for _, at := range elements(i.list(n, "connections")) {
-		i.known(at, "a connection", "to", "type", "path")
 		to := i.name(at, "to")
 		a, ok := middles[id]
 		b, found := middles[to]
@@ -98,7 +92,6 @@ func (i *importer) readZone(n *node, middles map[string]Point) {
 func (i *importer) readActors(list *node) {
 	ids := map[string]bool{}
 	for _, at := range elements(list) {
-		i.known(at, "an entity", "id", "displayName", "rig", "visual", "interactions", "slot", "state")
 		id := i.name(at, "id")
 		if id == "" || ids[id] {
 			i.lose("entity", at, "an entity without an id, or with one that there is already, is left out")
@@ -106,7 +99,6 @@ func (i *importer) readActors(list *node) {
 		}
 		ids[id] = true
 		visual := at.get("visual")
-		i.known(visual, "a visual", "spritesheet", "normalMap", "frameSize", "animations")
 		look := Look{figureFor(id, i.text(at, "rig")), paints[len(i.s.Looks)%len(paints)], defaultSize}
 		if height, ok := visual.get("frameSize").value.Lookup("1"); ok {
 			if f, ok := height.Float64(); ok {

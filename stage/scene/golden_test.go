@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -61,6 +62,22 @@ func TestImport(t *testing.T) {
 			out = append(out, txtar.File{Name: "rest", Data: b.Bytes()})
 		}
 		return out
+	})
+}
+
+// TestShapes reads each file in testdata/shapes alone and compares the diagnostics. The
+// name of the archive tells the verdict on all of its files.
+func TestShapes(t *testing.T) {
+	golden.Run(t, "testdata/shapes/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
+		var b bytes.Buffer
+		for _, f := range in {
+			s, diagnostics := scene.Parse(f.Name, f.Data)
+			if want := strings.HasSuffix(t.Name(), "refused"); (s == nil) != want || diagnostics.Refused() != want {
+				t.Errorf("%s: refused is not %t: %v", f.Name, want, diagnostics)
+			}
+			b.Write(told(diagnostics))
+		}
+		return []txtar.File{{Name: "told", Data: b.Bytes()}}
 	})
 }
 

@@ -3,6 +3,7 @@ package scene
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/authored"
@@ -25,9 +26,10 @@ type part struct {
 	losses int // kinds of them
 }
 
-// importer makes a scene, choreographies and bindings of the files of Sajou's tools. It
-// is lenient: anything that it cannot translate is left out with a warning, one for each
-// kind of loss.
+// importer makes a scene, choreographies and bindings of the files of Sajou's tools. A
+// stage scene and the entity visuals of a theme must have the shapes of their schemas.
+// The files of the scene-builder have no schema, and the importer is lenient with them.
+// Anything that it cannot translate is left out with a warning, one for each kind of loss.
 type importer struct {
 	parts  []*part
 	losses []*loss
@@ -74,7 +76,11 @@ func (i *importer) sort(n *node) {
 	case dimensions.there():
 		i.only(&i.state, n)
 	case isVisuals(n.value):
-		i.known(n, "a table of looks", "version", "entities")
+		if isThemeTable(n.value) {
+			themeVisuals(i, n)
+		} else {
+			i.known(n, "a table of looks", "version", "entities")
+		}
 		i.only(&i.visuals, entities)
 	default:
 		for name, v := range n.value.Members() {
@@ -143,6 +149,12 @@ func (i *importer) scene() *Scene {
 		Stranger: defaultLook, Impressions: true,
 	}
 	at := i.parts[0].root
+	if i.state == nil && i.board != nil {
+		stageScene(i, i.board)
+	}
+	if i.anyRefused() {
+		return nil
+	}
 	if i.visuals != nil {
 		i.readVisuals(i.bounded(i.visuals, "entities"))
 		at = i.visuals
@@ -158,10 +170,8 @@ func (i *importer) scene() *Scene {
 		i.readBoard(i.board)
 		at = i.board
 	}
-	for _, p := range i.parts {
-		if p.Refused() {
-			return nil
-		}
+	if i.anyRefused() {
+		return nil
 	}
 	// The translation is compiled as any other scene, so that it is subject to the same
 	// checks.
@@ -171,6 +181,11 @@ func (i *importer) scene() *Scene {
 		return nil
 	}
 	return s
+}
+
+// anyRefused reports whether a text of the import has an error.
+func (i *importer) anyRefused() bool {
+	return slices.ContainsFunc(i.parts, func(p *part) bool { return p.Refused() })
 }
 
 func (i *importer) part(n *node) *part {

@@ -91,3 +91,19 @@ func isVisuals(v signal.Value) bool {
 	}
 	return false
 }
+
+// isThemeTable reports whether a table of entity visuals is that of a theme. The table of
+// the scene-builder has a version, or members in its entities that no theme has.
+func isThemeTable(v signal.Value) bool {
+	if _, ok := v.Get("version"); ok {
+		return false
+	}
+	for _, e := range v.Member("entities").Members() {
+		for _, name := range [...]string{"id", "tags", "defaults", "visual"} {
+			if _, ok := e.Get(name); ok {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 // Lint returns the command "lint".
 func Lint(a *cli.App) *cobra.Command {
 	var strict, list bool
+	var actions []string
 	cmd := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Find mistakes in choreographies and scenes",
@@ -27,11 +29,15 @@ store is opened. A line of the result is
 
   FILE:LINE:COLUMN: SEVERITY: RULE: MESSAGE (JSON POINTER)
 
+--action declares an action that a program or a renderer adds to those of the
+stage, with the members of a step that it reads, or with any members.
+
 --rules lists the rules; docs/lint.md has an example of each.
 
 The exit code is 1 if there is an error, or with --strict a warning, and else 0.`,
 		Example: `  sajou-replay lint choreographies.json scene.json
   sajou-replay lint --strict -o jsonl choreographies.json
+  sajou-replay lint --action shake --action wave=hand,times choreographies.json
   sajou-replay define show 2 | sajou-replay lint -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -46,12 +52,35 @@ The exit code is 1 if there is an error, or with --strict a warning, and else 0.
 			if list {
 				return lintRules(a)
 			}
-			return runLint(cmd.Context(), a, args, strict)
+			custom, err := customActions(actions)
+			if err != nil {
+				return err
+			}
+			return runLint(cmd.Context(), a, args, custom, strict)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with 1 for warnings as well")
+	cmd.Flags().StringArrayVar(&actions, "action", nil, "declare a custom action, as `NAME` or NAME=MEMBER,MEMBER")
 	cmd.Flags().BoolVar(&list, "rules", false, "list the rules")
 	return cmd
+}
+
+// customActions reads the values of --action: the members that each action reads, nil
+// for any.
+func customActions(flags []string) (map[string][]string, error) {
+	custom := map[string][]string{}
+	for _, flag := range flags {
+		name, list, listed := strings.Cut(flag, "=")
+		var members []string
+		if listed {
+			members = strings.Split(list, ",")
+		}
+		if name == "" || slices.Contains(members, "") && list != "" {
+			return nil, cli.Misuse("--action %q: write NAME, or NAME=MEMBER,MEMBER", flag)
+		}
+		custom[name] = members
+	}
+	return custom, nil
 }
 
 func lintRules(a *cli.App) error {
@@ -72,7 +101,7 @@ func lintRules(a *cli.App) error {
 	return o.End()
 }
 
-func runLint(ctx context.Context, a *cli.App, names []string, strict bool) error {
+func runLint(ctx context.Context, a *cli.App, names []string, custom map[string][]string, strict bool) error {
 	var files []lint.File
 	for _, name := range names {
 		shown, text, err := a.ReadInput(ctx, name, cli.MaxDefinitions)
@@ -82,7 +111,7 @@ func runLint(ctx context.Context, a *cli.App, names []string, strict bool) error
 		files = append(files, lint.File{Name: shown, Text: text})
 	}
 	var found []lint.Issue
-	if err := cli.Interruptibly(ctx, func() { found = lint.Check(files...) }); err != nil {
+	if err := cli.Interruptibly(ctx, func() { found = lint.CheckWith(custom, files...) }); err != nil {
 		return err
 	}
 	o := a.Output()
