@@ -45,7 +45,7 @@ func (s *Session) Agents() *agentslive.Agents {
 	s.agentsOnce.Do(func() {
 		c := &s.engine.cfg
 		s.agents = agentslive.New(s.w, agentslive.Config{
-			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics,
+			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics.Agents,
 			MaxEntry: s.engine.maxEntry(), Migrate: c.Migrate, RecordPrompts: c.RecordPrompts,
 			DeliveredAt: s.deliveredAt,
 		})
@@ -93,7 +93,7 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 	cfg := &e.cfg
 	s := &Session{engine: e, w: w, director: directorlive.New(w, directorlive.Config{
 		Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
-		Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+		Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger, Metrics: cfg.Metrics.Director,
 	})}
 	e.sessions[name] = s
 	return s, nil
