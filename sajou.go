@@ -105,9 +105,17 @@ type Config struct {
 
 	// Now is the wall clock. It paces frames, and rules session time: in a session of
 	// [session.TimeWall] the time of each decision, and so of the entries that agents,
-	// director and Broadcast record, is Now less the session's origin. Nil means
-	// [time.Now].
+	// director and Broadcast record, is Now less the session's origin. It also bounds
+	// the timestamps of signals, see MaxSkew. Nil means [time.Now].
 	Now func() time.Time
+
+	// MaxSkew bounds how far the timestamp of a signal may be ahead of Now, in a
+	// session of [session.TimeWall]: session time never goes back, so that all later
+	// entries would stand there. Such a signal is refused with a [*session.SkewError],
+	// or, if the [Addition] is lenient, recorded with a problem and without moving
+	// session time. Imports are not bounded, see Addition.Recording. Zero means 24 h; a
+	// negative value means no bound.
+	MaxSkew time.Duration
 
 	// AfterFunc calls f once, d from now, on a goroutine of its own, unless stop is
 	// called first. A program that sets Now must set AfterFunc too, so that both
@@ -151,6 +159,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if _, err := agents.NewCore(c.World); err != nil {
 		return c, err
+	}
+	if c.MaxSkew == 0 {
+		c.MaxSkew = 24 * time.Hour
 	}
 	if c.CloseTimeout == 0 {
 		c.CloseTimeout = 5 * time.Second
