@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -43,6 +44,12 @@ type Config struct {
 
 	// MaxEntry bounds one entry, in bytes. Zero means 1 MiB.
 	MaxEntry int
+
+	// IdleSessions is the number of sessions that the engine keeps ready after their
+	// last use. One that was used less recently lets its state go, and computes it
+	// again when it is used: a [Session] stays valid. A session with agents, a sink or
+	// a call of the judge under way is not idle and does not count. Zero means 1024.
+	IdleSessions int
 
 	// RemoveUnused makes Close remove the store again if this Open created it
 	// and no session was recorded.
@@ -151,6 +158,10 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := agents.NewCore(c.World); err != nil {
 		return c, err
 	}
+	if c.IdleSessions < 0 {
+		return c, fmt.Errorf("sajou: negative IdleSessions %d", c.IdleSessions)
+	}
+	c.IdleSessions = cmp.Or(c.IdleSessions, 1024)
 	if c.CloseTimeout == 0 {
 		c.CloseTimeout = 5 * time.Second
 	}
@@ -193,8 +204,9 @@ type Engine struct {
 	snapsMade bool   // this Open created the snapshot file; immutable after Open
 
 	mu       sync.Mutex
-	sessions map[string]*Session // guarded by mu
-	closed   bool                // guarded by mu
+	sessions map[string]weak.Pointer[Session] // those in use; guarded by mu
+	ready    []*Session                       // those that are kept although they may not be in use; guarded by mu
+	closed   bool                             // guarded by mu
 }
 
 // Open opens the store in dir. Unless cfg.ReadOnly is set, it creates one where
@@ -222,7 +234,7 @@ func Open(dir string, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, set: session.Projections(session.ProjectionConfig{Actions: cfg.Actions, World: cfg.World}), log: l,
-		sessions: make(map[string]*Session),
+		sessions: make(map[string]weak.Pointer[Session]),
 	}
 	if cfg.FS == nil && !cfg.NoSnapshots {
 		e.openSnapshots(filepath.Join(dir, SnapshotFile))
@@ -289,7 +301,8 @@ func (e *Engine) RebuildKeys(ctx context.Context, name string, opts verify.Optio
 
 // Restore appends recorded batches to a session as they are, in one write, and returns
 // the Head behind them. It folds nothing, so the session must not be open: the error
-// is [eventlog.ErrClaimed] for a session that [Engine.Session] has returned. Other
+// is [eventlog.ErrClaimed] for a session that [Engine.Session] has returned and that
+// is still referred to. Other
 // errors are those of [eventlog.Session.Append].
 func (e *Engine) Restore(ctx context.Context, name string, batches ...eventlog.Batch) (head eventlog.Head, err error) {
 	log, err := e.log.Session(name)

@@ -42,17 +42,10 @@ func (b *backlog) add(t *eventlog.Ticket, durable eventlog.Seq) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.loaded {
-		drop := 0
-		for drop < len(b.tickets) && b.tickets[drop].Head().Seq <= durable {
-			b.bytes -= b.tickets[drop].Size()
-			drop++
-		}
-		kept := copy(b.tickets, b.tickets[drop:])
-		clear(b.tickets[kept:])
-		b.tickets = b.tickets[:kept]
+		b.drop(durable)
 	}
 	b.tickets = append(b.tickets, t)
-	b.behind += int(t.Head().Seq-t.First()) + 1
+	b.behind += entries(t)
 	b.bytes += t.Size()
 	b.busy = true
 }
@@ -72,6 +65,38 @@ func (b *backlog) keepAll() {
 	defer b.mu.Unlock()
 	b.loaded = true
 }
+
+// letGo forgets the batches up to a durable entry, because the writer gives up its fold.
+// It returns false if the fold is in use.
+func (b *backlog) letGo(durable eventlog.Seq) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.eager || b.followed {
+		return false
+	}
+	b.loaded = false
+	b.drop(durable)
+	b.behind = 0
+	for _, t := range b.tickets {
+		b.behind += entries(t)
+	}
+	return true
+}
+
+// drop forgets the batches up to a durable entry. Called with mu held.
+func (b *backlog) drop(durable eventlog.Seq) {
+	n := 0
+	for n < len(b.tickets) && b.tickets[n].Head().Seq <= durable {
+		b.bytes -= b.tickets[n].Size()
+		n++
+	}
+	kept := copy(b.tickets, b.tickets[n:])
+	clear(b.tickets[kept:])
+	b.tickets = b.tickets[:kept]
+}
+
+// entries returns the number of entries of a batch.
+func entries(t *eventlog.Ticket) int { return int(t.Head().Seq-t.First()) + 1 }
 
 // step is how the folding of a backlog goes on.
 type step int
@@ -116,12 +141,12 @@ func (b *backlog) next(following bool, due func(folded, newest eventlog.Seq) boo
 func (b *backlog) rung() step {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.busy && !b.followed {
+	if b.busy && b.loaded && !b.followed {
 		b.busy = false
 		return stepWatch
 	}
 	b.watched = false
-	if b.followed || len(b.tickets) == 0 {
+	if b.followed || !b.loaded || len(b.tickets) == 0 {
 		return stepNone
 	}
 	b.followed = true

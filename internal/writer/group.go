@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/snapshot"
@@ -35,8 +36,9 @@ type Group struct {
 	stop context.CancelFunc // of ctx
 
 	mu      sync.Mutex
-	closed  bool               // guarded by mu
-	writers map[string]*Writer // the open ones, by session; guarded by mu
+	closed  bool                            // guarded by mu
+	writers map[string]weak.Pointer[Writer] // those in use, by session; guarded by mu
+	notes   map[string][]byte               // positions that are not stored yet; guarded by mu
 
 	work  sync.WaitGroup // of Go; Add only with mu held and closed false
 	folds sync.WaitGroup // sessions that fold their backlog aside
@@ -50,7 +52,7 @@ func NewGroup(cfg Config) *Group {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Group{cfg: cfg, writers: map[string]*Writer{}}
+	g := &Group{cfg: cfg, writers: map[string]weak.Pointer[Writer]{}, notes: map[string][]byte{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -65,6 +67,15 @@ func (g *Group) Go(f func(ctx context.Context)) bool {
 	}
 	g.work.Go(func() { f(g.ctx) })
 	return true
+}
+
+// forget removes the place of a writer that is no longer used.
+func (g *Group) forget(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.writers[name].Value() == nil {
+		delete(g.writers, name)
+	}
 }
 
 // foldAside has a writer fold its backlog on a goroutine, unless the group is stopped.
