@@ -39,7 +39,7 @@ func TestIdleSessionsAreTheSame(t *testing.T) {
 				require.NoError(t, err)
 				kept[n] = ses
 			}
-			if rnd.IntN(5) == 0 {
+			if rnd.IntN(50) == 0 {
 				kept[n] = nil
 				runtime.GC()
 			}

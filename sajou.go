@@ -22,7 +22,6 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/writer"
 	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/snapshot"
 	"github.com/sajou-dev/sajou-go/stage"
 	stagelive "github.com/sajou-dev/sajou-go/stage/live"
@@ -77,6 +76,11 @@ type Config struct {
 	// to the agents' world. A program that opens the store without them computes
 	// other states from the same entries.
 	World agents.Options
+
+	// Projections are folds that the embedding program adds to those of every session;
+	// see [State]. Their images are kept apart from the engine's, by name and
+	// version. Without one of them the program finds everything else as it was.
+	Projections []projection.Projection
 
 	// Migrate converts an intent of another schema_version to the present one,
 	// SchemaVersion of package agents/world. Nil means that intents of other minor versions are
@@ -158,6 +162,9 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := agents.NewCore(c.World); err != nil {
 		return c, err
 	}
+	if err := c.checkProjections(); err != nil {
+		return c, err
+	}
 	if c.IdleSessions < 0 {
 		return c, fmt.Errorf("sajou: negative IdleSessions %d", c.IdleSessions)
 	}
@@ -233,7 +240,7 @@ func Open(dir string, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, set: session.Projections(session.ProjectionConfig{Actions: cfg.Actions, World: cfg.World}), log: l,
+		cfg: cfg, set: cfg.set(), log: l,
 		sessions: make(map[string]weak.Pointer[Session]),
 	}
 	if cfg.FS == nil && !cfg.NoSnapshots {
@@ -328,7 +335,8 @@ func (e *Engine) Restore(ctx context.Context, name string, batches ...eventlog.B
 }
 
 // Projections returns the projections of every session of the engine:
-// [session.Projections] with the Actions and the World of its [Config]. The caller must
+// [session.Projections] with the Actions and the World of its [Config], and then the
+// Projections of its [Config]. The caller must
 // not change them.
 func (e *Engine) Projections() projection.Set { return e.set }
 

@@ -395,11 +395,11 @@ func TestWriter(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
 	w := snapshot.NewWriter(s, nil)
 	for n := eventlog.Seq(1); n <= 100; n++ {
-		w.Offer("a", image(n*1000, 100), 2000)
+		w.Offer("a", 2000, image(n*1000, 100))
 	}
 	w.Close()
 	w.Close()
-	w.Offer("a", image(200_000, 100), 0)
+	w.Offer("a", 0, image(200_000, 100))
 	list, err := s.List("a")
 	if err != nil || len(list) == 0 || list[len(list)-1].Seq != 100_000 || len(list) > 3 {
 		t.Errorf("List = %v, %v", list, err)
@@ -411,7 +411,7 @@ func TestWriterLogsErrors(t *testing.T) {
 	require.NoError(t, s.Close())
 	var log bytes.Buffer
 	w := snapshot.NewWriter(s, slog.New(slog.NewTextHandler(&log, nil)))
-	w.Offer("a", image(1000, 1), 0)
+	w.Offer("a", 0, image(1000, 1))
 	w.Close()
 	if !strings.Contains(log.String(), "store is closed") {
 		t.Errorf("log = %q", log.String())

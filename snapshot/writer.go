@@ -28,6 +28,7 @@ type Writer struct {
 type job struct {
 	session  string
 	img      projection.Image
+	apart    []projection.Image
 	logBytes uint64
 }
 
@@ -42,10 +43,11 @@ func NewWriter(store *Store, logger *slog.Logger) *Writer {
 	return w
 }
 
-// Offer queues img, which must not change any more, and never blocks. After storing
-// it, the writer thins the session to its part of logBytes, the size of its log; zero
-// means no thinning. After Close, Offer does nothing.
-func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
+// Offer queues img, and with it those of the projections apart, which must not change
+// any more, and never blocks. After storing them, the writer thins the session, and each
+// projection apart, to its part of logBytes, the size of its log; zero means no
+// thinning. After Close, Offer does nothing.
+func (w *Writer) Offer(session string, logBytes uint64, img projection.Image, apart ...projection.Image) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -56,7 +58,7 @@ func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
 		w.queue[0] = job{}
 		w.queue = w.queue[1:]
 	}
-	w.queue = append(w.queue, job{session, img, logBytes})
+	w.queue = append(w.queue, job{session, img, apart, logBytes})
 	w.notify()
 }
 
@@ -88,7 +90,10 @@ func (w *Writer) run() {
 				}
 				break
 			}
-			w.write(j)
+			w.write(j.session, j.img, j.logBytes)
+			for _, img := range j.apart {
+				w.write(ApartName(j.session, img.Parts[0].Name, img.Parts[0].Version), img, j.logBytes)
+			}
 		}
 	}
 }
@@ -104,16 +109,16 @@ func (w *Writer) next() (j job, ok, closed bool) {
 	return j, true, w.closed
 }
 
-func (w *Writer) write(j job) {
-	seq := uint64(j.img.Head.Seq)
-	if err := w.store.Put(j.session, j.img); err != nil {
-		w.log.Warn("snapshot not stored", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
+func (w *Writer) write(session string, img projection.Image, logBytes uint64) {
+	seq := uint64(img.Head.Seq)
+	if err := w.store.Put(session, img); err != nil {
+		w.log.Warn("snapshot not stored", slog.String("session", session), slog.Uint64("seq", seq), slog.Any("err", err))
 		return
 	}
-	if j.logBytes == 0 {
+	if logBytes == 0 {
 		return
 	}
-	if _, err := w.store.Thin(j.session, j.logBytes); err != nil {
-		w.log.Warn("snapshots not thinned", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
+	if _, err := w.store.Thin(session, logBytes); err != nil {
+		w.log.Warn("snapshots not thinned", slog.String("session", session), slog.Uint64("seq", seq), slog.Any("err", err))
 	}
 }

@@ -2,6 +2,8 @@ package writer
 
 import (
 	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -234,7 +236,21 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 		}
 		w.logBytes += uint64(len(e.Body))
 	}
+	w.reportFailed()
 	w.snapshot()
+}
+
+// reportFailed reports the program's projections that have failed since the last call.
+// Called with mu held.
+func (w *Writer) reportFailed() {
+	names, errs := w.fold.Failed()
+	for i, name := range names {
+		if !slices.Contains(w.failed, name) {
+			w.failed = append(w.failed, name)
+			w.group.cfg.Logger.Error("a projection of the program has failed; it is out of use in this session",
+				slog.String("session", w.Name()), slog.String("projection", name), slog.Any("err", errs[i]))
+		}
+	}
 }
 
 // fail records why the state does not follow the log. Nothing more is recorded then.
@@ -259,7 +275,8 @@ func (w *Writer) snapshot() {
 	if w.imageBytes < largeImage {
 		w.imageBytes = 0
 	}
-	cfg.Snapshotter.Offer(w.Name(), img, w.logBytes)
+	images := img.Split(w.fold.Set())
+	cfg.Snapshotter.Offer(w.Name(), w.logBytes, images[0], images[1:]...)
 }
 
 // largeImage is the size of a state, in bytes, from which on the next image waits

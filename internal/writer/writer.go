@@ -96,8 +96,9 @@ type Writer struct {
 	snapped  eventlog.Seq     // the newest snapshot, or the entry at which the session was opened; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
 
-	snappedAt  uint64 // logBytes at the newest snapshot; guarded by mu
-	imageBytes uint64 // size of the newest snapshot, if it is large; guarded by mu
+	failed     []string // the projections whose failure was reported; guarded by mu
+	snappedAt  uint64   // logBytes at the newest snapshot; guarded by mu
+	imageBytes uint64   // size of the newest snapshot, if it is large; guarded by mu
 }
 
 // position is the state that a plain record of signals is decided by. It runs ahead of
@@ -199,6 +200,7 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 	}
 	w.fold, w.logBytes, w.snappedAt = fold, size, min(w.snappedAt, size)
 	w.backlog.keepAll()
+	w.reportFailed()
 	return nil
 }
 
