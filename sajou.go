@@ -115,8 +115,10 @@ type Config struct {
 	// means no wait.
 	CloseTimeout time.Duration
 
-	// Now is the wall clock: of frames, and of sessions in [session.TimeWall]. Nil
-	// means [time.Now].
+	// Now is the wall clock. It paces frames, and rules session time: in a session of
+	// [session.TimeWall] the time of each decision, and so of the entries that agents,
+	// director and Broadcast record, is Now less the session's origin. Nil means
+	// [time.Now].
 	Now func() time.Time
 
 	// AfterFunc calls f once, d from now, on a goroutine of its own, unless stop is

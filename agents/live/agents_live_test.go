@@ -278,6 +278,39 @@ func tick(t *testing.T) {
 	}
 }
 
+// A generation of 600 ms comes to its end though the game ticks each 50 ms and the ticks
+// are effects: that time passes is no news.
+func TestGenerationOutlastsTicks(t *testing.T) {
+	ses := enginetest.BeginWorld(t, session.TimeSim)
+	world := ses.Agents()
+	a := enginetest.Register(t, world, "a", nil)
+	require.NoError(t, world.Configure(t.Context(), enginetest.Value(t, `{"authority":"sim","tick_effects":true}`)))
+	tick := func(n int) {
+		_, err := world.Tick(t.Context(), agentslive.Tick{SimTime: float64(n) * 0.05, DeltaTime: 0.05, FrameNumber: uint64(n), SourceID: "game"})
+		require.NoError(t, err)
+	}
+	tick(1)
+	g, err := a.Begin(t.Context(), agents.TokenRequest{ReqID: "r", Current: true})
+	require.NoError(t, err)
+	seq := a.ViewSeq()
+	for n := 2; n <= 13; n++ {
+		tick(n)
+		require.Equal(t, "going on", cause(g))
+	}
+	for n := range uint64(14) { // all the same it is sent each of them, after the first view
+		o, err := a.NextObservation(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, n, o.ViewSeq)
+		require.Equal(t, n == 0, len(o.Patches) > 0)
+	}
+	in := agents.Intent{Kind: "Speak", Payload: enginetest.Value(t, `{"text":"done"}`), ReqID: "r", AgentID: "a", ContextSeq: seq}
+	p, err := world.SubmitAsync(t.Context(), agents.Submission{Intent: &in})
+	require.NoError(t, err)
+	tick(14)
+	_, err = p.Wait(t.Context())
+	require.NoError(t, err)
+}
+
 // A request is remembered whatever its name and its agent's look like, also
 // where both together are too long for a key of the log.
 func TestAnyNameIsRemembered(t *testing.T) {
