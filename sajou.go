@@ -15,7 +15,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sajou-dev/sajou-go/agents"
-	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 	"github.com/sajou-dev/sajou-go/director"
 	directorlive "github.com/sajou-dev/sajou-go/director/live"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -117,9 +116,17 @@ type Config struct {
 
 	// Now is the wall clock. It paces frames, and rules session time: in a session of
 	// [session.TimeWall] the time of each decision, and so of the entries that agents,
-	// director and Broadcast record, is Now less the session's origin. Nil means
-	// [time.Now].
+	// director and Broadcast record, is Now less the session's origin. It also bounds
+	// the timestamps of signals, see MaxSkew. Nil means [time.Now].
 	Now func() time.Time
+
+	// MaxSkew bounds how far the timestamp of a signal may be ahead of Now, in a
+	// session of [session.TimeWall]: session time never goes back, so that all later
+	// entries would stand there. Such a signal is refused with a [*session.SkewError],
+	// or, if the [Addition] is lenient, recorded with a problem and without moving
+	// session time. Imports are not bounded, see Addition.Recording. Zero means 24 h; a
+	// negative value means no bound.
+	MaxSkew time.Duration
 
 	// AfterFunc calls f once, d from now, on a goroutine of its own, unless stop is
 	// called first. A program that sets Now must set AfterFunc too, so that both
@@ -130,9 +137,9 @@ type Config struct {
 	// with any other no snapshots are kept.
 	FS vfs.FS
 
-	// Metrics receives counts and durations of the agents' requests. Nil means
-	// [agentslive.DiscardMetrics].
-	Metrics agentslive.Metrics
+	// Metrics receives counts and durations of the engine's work. What is nil is not
+	// measured.
+	Metrics Metrics
 
 	// Logger receives notes on recovery and snapshots and, at debug level, on the
 	// requests and observations of agents. Nil discards them.
@@ -171,6 +178,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("sajou: negative IdleSessions %d", c.IdleSessions)
 	}
 	c.IdleSessions = cmp.Or(c.IdleSessions, 1024)
+	if c.MaxSkew == 0 {
+		c.MaxSkew = 24 * time.Hour
+	}
 	if c.CloseTimeout == 0 {
 		c.CloseTimeout = 5 * time.Second
 	}
@@ -185,9 +195,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
-	}
-	if c.Metrics == nil {
-		c.Metrics = agentslive.DiscardMetrics{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -211,6 +218,7 @@ type Engine struct {
 
 	snapsPath string // immutable after Open
 	snapsMade bool   // this Open created the snapshot file; immutable after Open
+	snapsErr  error  // why the engine works without snapshots; nil if it was asked to; immutable after Open
 
 	mu       sync.Mutex
 	sessions map[string]weak.Pointer[Session] // those in use; guarded by mu
@@ -236,6 +244,8 @@ func Open(dir string, cfg Config) (*Engine, error) {
 		NoteWithin:   cfg.NoteWithin,
 		AcceptLoss:   cfg.AcceptLoss,
 		FS:           cfg.FS,
+		Metrics:      cfg.Metrics.Log,
+		Now:          cfg.Now,
 		Logger:       cfg.Logger,
 	})
 	if err != nil {
@@ -250,8 +260,11 @@ func Open(dir string, cfg Config) (*Engine, error) {
 	}
 	e.attachments = stagelive.NewAttachments(stagelive.Config{
 		FrameRate: cfg.FrameRate, CloseTimeout: cfg.CloseTimeout, Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+		Metrics: cfg.Metrics.Sinks,
 	})
-	e.writers = writer.NewGroup(writer.Config{Log: l, Snapshots: e.snaps, Snapshotter: e.snapshotter, Now: cfg.Now, Logger: cfg.Logger})
+	e.writers = writer.NewGroup(writer.Config{
+		Log: l, Snapshots: e.snaps, Snapshotter: e.snapshotter, Metrics: cfg.Metrics.Folds, Now: cfg.Now, Logger: cfg.Logger,
+	})
 	return e, nil
 }
 
@@ -288,11 +301,12 @@ func (e *Engine) openSnapshots(path string) {
 		return // read-only, and no snapshot was taken yet
 	case err != nil:
 		e.cfg.Logger.Warn("working without snapshots", slog.Any("err", err))
+		e.snapsErr = err
 		return
 	}
 	e.snaps = store
 	if !e.cfg.ReadOnly && e.cfg.SnapshotEvery > 0 {
-		e.snapshotter = snapshot.NewWriter(store, e.cfg.Logger)
+		e.snapshotter = snapshot.NewWriter(store, snapshot.WriterConfig{Logger: e.cfg.Logger, Metrics: e.cfg.Metrics.Snapshots, Now: e.cfg.Now})
 	}
 }
 

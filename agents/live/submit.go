@@ -51,7 +51,11 @@ func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome
 	if o.Rejection != nil {
 		code = o.Rejection.Code
 	}
-	cfg.Metrics.Intent(world, in.AgentID, o.Status, code, took)
+	if m := cfg.Metrics.Intents; m != nil {
+		m.IntentDecided(ctx, DecidedIntent{
+			World: world, Agent: in.AgentID, ReqID: in.ReqID, Kind: in.Kind, Status: o.Status, Code: code, GlobalSeq: o.GlobalSeq, Took: took,
+		})
+	}
 	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
@@ -18,6 +19,8 @@ type Config struct {
 	// Snapshots and Snapshotter keep images of states; nil: none are taken.
 	Snapshots   *snapshot.Store
 	Snapshotter *snapshot.Writer
+
+	Metrics projection.FoldMetrics // nil: nothing is measured
 
 	Now    func() time.Time // the wall's clock
 	Logger *slog.Logger     // nil discards
@@ -55,6 +58,19 @@ func NewGroup(cfg Config) *Group {
 	g := &Group{cfg: cfg, writers: map[string]weak.Pointer[Writer]{}, notes: map[string][]byte{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
+}
+
+// Writers returns the writers that are in use, in no order.
+func (g *Group) Writers() []*Writer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []*Writer
+	for _, ref := range g.writers {
+		if w := ref.Value(); w != nil {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // Go has f run on a goroutine that Wait waits for. The context of f ends with

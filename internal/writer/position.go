@@ -2,8 +2,6 @@ package writer
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 
 	"github.com/tinylib/msgp/msgp"
 
@@ -112,11 +110,8 @@ func (g *Group) NotePositions() {
 	if g.cfg.Snapshotter == nil {
 		return
 	}
-	g.mu.Lock()
-	writers := slices.Collect(maps.Values(g.writers))
-	g.mu.Unlock()
-	for _, ref := range writers {
-		if w := ref.Value(); w != nil && w.next.head == w.log.Head() && w.broken.Load() == nil {
+	for _, w := range g.Writers() {
+		if w.next.head == w.log.Head() && w.broken.Load() == nil {
 			g.note(w, &w.next)
 		}
 	}
