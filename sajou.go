@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -20,7 +21,6 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/writer"
 	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/snapshot"
 	"github.com/sajou-dev/sajou-go/stage"
 	stagelive "github.com/sajou-dev/sajou-go/stage/live"
@@ -42,6 +42,12 @@ type Config struct {
 
 	// MaxEntry bounds one entry, in bytes. Zero means 1 MiB.
 	MaxEntry int
+
+	// IdleSessions is the number of sessions that the engine keeps ready after their
+	// last use. One that was used less recently lets its state go, and computes it
+	// again when it is used: a [Session] stays valid. A session with agents, a sink or
+	// a call of the judge under way is not idle and does not count. Zero means 1024.
+	IdleSessions int
 
 	// RemoveUnused makes Close remove the store again if this Open created it
 	// and no session was recorded.
@@ -69,6 +75,11 @@ type Config struct {
 	// to the agents' world. A program that opens the store without them computes
 	// other states from the same entries.
 	World agents.Options
+
+	// Projections are folds that the embedding program adds to those of every session;
+	// see [State]. Their images are kept apart from the engine's, by name and
+	// version. Without one of them the program finds everything else as it was.
+	Projections []projection.Projection
 
 	// Migrate converts an intent of another schema_version to the present one,
 	// SchemaVersion of package agents/world. Nil means that intents of other minor versions are
@@ -160,6 +171,13 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := agents.NewCore(c.World); err != nil {
 		return c, err
 	}
+	if err := c.checkProjections(); err != nil {
+		return c, err
+	}
+	if c.IdleSessions < 0 {
+		return c, fmt.Errorf("sajou: negative IdleSessions %d", c.IdleSessions)
+	}
+	c.IdleSessions = cmp.Or(c.IdleSessions, 1024)
 	if c.MaxSkew == 0 {
 		c.MaxSkew = 24 * time.Hour
 	}
@@ -203,8 +221,9 @@ type Engine struct {
 	snapsErr  error  // why the engine works without snapshots; nil if it was asked to; immutable after Open
 
 	mu       sync.Mutex
-	sessions map[string]*Session // guarded by mu
-	closed   bool                // guarded by mu
+	sessions map[string]weak.Pointer[Session] // those in use; guarded by mu
+	ready    []*Session                       // those that are kept although they may not be in use; guarded by mu
+	closed   bool                             // guarded by mu
 }
 
 // Open opens the store in dir. Unless cfg.ReadOnly is set, it creates one where
@@ -233,8 +252,8 @@ func Open(dir string, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg: cfg, set: session.Projections(session.ProjectionConfig{Actions: cfg.Actions, World: cfg.World}), log: l,
-		sessions: make(map[string]*Session),
+		cfg: cfg, set: cfg.set(), log: l,
+		sessions: make(map[string]weak.Pointer[Session]),
 	}
 	if cfg.FS == nil && !cfg.NoSnapshots {
 		e.openSnapshots(filepath.Join(dir, SnapshotFile))
@@ -305,7 +324,8 @@ func (e *Engine) RebuildKeys(ctx context.Context, name string, opts verify.Optio
 
 // Restore appends recorded batches to a session as they are, in one write, and returns
 // the Head behind them. It folds nothing, so the session must not be open: the error
-// is [eventlog.ErrClaimed] for a session that [Engine.Session] has returned. Other
+// is [eventlog.ErrClaimed] for a session that [Engine.Session] has returned and that
+// is still referred to. Other
 // errors are those of [eventlog.Session.Append].
 func (e *Engine) Restore(ctx context.Context, name string, batches ...eventlog.Batch) (head eventlog.Head, err error) {
 	log, err := e.log.Session(name)
@@ -331,7 +351,8 @@ func (e *Engine) Restore(ctx context.Context, name string, batches ...eventlog.B
 }
 
 // Projections returns the projections of every session of the engine:
-// [session.Projections] with the Actions and the World of its [Config]. The caller must
+// [session.Projections] with the Actions and the World of its [Config], and then the
+// Projections of its [Config]. The caller must
 // not change them.
 func (e *Engine) Projections() projection.Set { return e.set }
 

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"weak"
 
 	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 	"github.com/sajou-dev/sajou-go/agents/query"
@@ -34,6 +37,9 @@ type Session struct {
 
 	drafts session.Drafts // of records; belongs to the turns
 
+	used atomic.Bool // since the engine last looked for idle sessions
+	kept atomic.Bool // it is in Engine.ready
+
 	agentsOnce sync.Once
 	agents     *agentslive.Agents // made by the first call of Agents
 
@@ -42,6 +48,7 @@ type Session struct {
 
 // Agents returns the world of agents of the session.
 func (s *Session) Agents() *agentslive.Agents {
+	s.use()
 	s.agentsOnce.Do(func() {
 		c := &s.engine.cfg
 		s.agents = agentslive.New(s.w, agentslive.Config{
@@ -74,12 +81,21 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 	if !authority.Valid() {
 		return nil, fmt.Errorf("sajou: no time authority %q: want %q, %q or %q", authority, session.TimeWall, session.TimeSim, session.TimeManual)
 	}
+	s, err := e.begin(ctx, name, authority)
+	if err == nil {
+		s.use()
+	}
+	return s, err
+}
+
+// begin returns the one Session of a name.
+func (e *Engine) begin(ctx context.Context, name string, authority session.TimeAuthority) (*Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, eventlog.ErrClosed
 	}
-	if s := e.sessions[name]; s != nil {
+	if s := e.sessions[name].Value(); s != nil {
 		return s, nil
 	}
 	log, err := e.log.Session(name)
@@ -95,8 +111,66 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 		Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
 		Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger, Metrics: cfg.Metrics.Director,
 	})}
-	e.sessions[name] = s
+	w.Own(s) // a director or a sink that refers to the writer keeps the Session too
+	e.sessions[name] = weak.Make(s)
+	runtime.AddCleanup(s, e.forget, name)
 	return s, nil
+}
+
+// forget removes the place of a Session that is no longer referred to.
+func (e *Engine) forget(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[name].Value() == nil {
+		delete(e.sessions, name)
+	}
+}
+
+// use notes that the session is used. It returns s.
+func (s *Session) use() *Session {
+	if !s.used.Load() {
+		s.used.Store(true)
+	}
+	if !s.kept.Load() {
+		s.engine.keepReady(s)
+	}
+	return s
+}
+
+// maxVictims bounds the sessions that one call looks at to let one go.
+const maxVictims = 8
+
+// keepReady keeps a session, and lets those go that have not been used for the longest
+// time and are beyond the bound. The sessions wait in a circle; one that was used since
+// the last look gets another round.
+func (e *Engine) keepReady(s *Session) {
+	e.mu.Lock()
+	if !e.closed && s.kept.CompareAndSwap(false, true) {
+		e.ready = append(e.ready, s)
+	}
+	var victims []*Session
+	for range maxVictims {
+		if len(e.ready) <= e.cfg.IdleSessions {
+			break
+		}
+		first := e.ready[0]
+		e.ready = slices.Delete(e.ready, 0, 1)
+		if first == s || first.used.Swap(false) {
+			e.ready = append(e.ready, first)
+			continue
+		}
+		first.kept.Store(false)
+		victims = append(victims, first)
+	}
+	e.mu.Unlock()
+	for _, v := range victims { // without the lock: a session may be in a turn
+		if v.w.Rest(v.w.Context()) || !v.kept.CompareAndSwap(false, true) {
+			continue
+		}
+		e.mu.Lock()
+		e.ready = append(e.ready, v) // it is in use after all
+		e.mu.Unlock()
+	}
 }
 
 // Addition holds the declarations and signals that one call adds to a session, all of
@@ -175,7 +249,7 @@ func (s *Session) Record(ctx context.Context, r Addition) (Receipt, error) {
 	}
 	p := Pending{}
 	var err error
-	p.ticket, err = s.w.Append(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r, &p.late) })
+	p.ticket, err = s.use().w.Append(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r, &p.late) })
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -192,7 +266,7 @@ func (s *Session) RecordAsync(ctx context.Context, r Addition) (*Pending, error)
 	}
 	p := &Pending{}
 	var err error
-	p.ticket, err = s.w.AppendAsync(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r, &p.late) })
+	p.ticket, err = s.use().w.AppendAsync(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r, &p.late) })
 	if err != nil {
 		return nil, err
 	}
@@ -422,10 +496,10 @@ func (s *Session) skewed(p *writer.Frontier, sig *signal.Signal, err error) {
 
 // State returns the state at the newest entry, complete at its instant, once
 // that entry is durable. It belongs to the caller.
-func (s *Session) State(ctx context.Context) (*projection.Fold, error) { return s.w.State(ctx) }
+func (s *Session) State(ctx context.Context) (*projection.Fold, error) { return s.use().w.State(ctx) }
 
 // Director returns the session's director, with the judge of the engine's [Config].
-func (s *Session) Director() *directorlive.Director { return s.director }
+func (s *Session) Director() *directorlive.Director { return s.use().director }
 
 // At returns the state at a moment of the session; see [replay.Replay.At].
 func (s *Session) At(ctx context.Context, m replay.Moment) (*projection.Fold, error) {

@@ -38,7 +38,7 @@ type Batch struct {
 // is opened again; after the error of ctx, until the batch is durable or the write
 // has failed. Append again then with the same Key.
 func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
-	if s.claimed.Load() {
+	if s.claimed() {
 		return Head{}, ErrClaimed
 	}
 	if err := s.log.acquire(); err != nil {

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"context"
 	"errors"
+	"weak"
 )
 
 // ErrClaimed is the error of an append to a session that an [Appender] has claimed.
@@ -14,16 +15,28 @@ var ErrClaimed = errors.New("eventlog: only its writer may append to this sessio
 type Appender struct{ session *Session }
 
 // Claim returns the sole right to append to the session, or [ErrClaimed] while
-// another Appender has it.
+// another Appender has it: until that is released, or no longer used.
 func (s *Session) Claim() (*Appender, error) {
-	if !s.claimed.CompareAndSwap(false, true) {
+	before := s.claim.Load()
+	if before != nil && before.Value() != nil {
 		return nil, ErrClaimed
 	}
-	return &Appender{s}, nil
+	a := &Appender{s}
+	claim := weak.Make(a)
+	if !s.claim.CompareAndSwap(before, &claim) {
+		return nil, ErrClaimed
+	}
+	return a, nil
+}
+
+// claimed reports whether an Appender has the sole right to append.
+func (s *Session) claimed() bool {
+	claim := s.claim.Load()
+	return claim != nil && claim.Value() != nil
 }
 
 // Release gives the right up. The Appender must not be used afterwards.
-func (a *Appender) Release() { a.session.claimed.Store(false) }
+func (a *Appender) Release() { a.session.claim.Store(nil) }
 
 // Write runs f while no other writer appends to the session. It returns once the
 // batches that f staged are durable, or with the error that made the log read-only.

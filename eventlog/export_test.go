@@ -11,6 +11,13 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 )
 
+// Cached returns the number of sessions that the log knows to be in use.
+func (l *Log) Cached() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.sessions)
+}
+
 // Put writes into the store beneath an open log and drops the log's cached sessions.
 func (l *Log) Put(key, value []byte) error {
 	l.mu.Lock()

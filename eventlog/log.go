@@ -101,9 +101,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -265,11 +267,11 @@ type Log struct {
 	fatal atomic.Bool
 
 	mu       sync.Mutex
-	sessions map[string]*Session // guarded by mu
-	next     uint32              // next session number, 0 for none; guarded by applyMu
-	shared   map[uint32]bool     // numbers of more than one session record; immutable after Open
-	wrote    bool                // guarded by applyMu
-	flushed  bool                // all entries are in tables; set by Close before it closes the store
+	sessions map[string]weak.Pointer[Session] // those in use, by their users; guarded by mu
+	next     uint32                           // next session number, 0 for none; guarded by applyMu
+	shared   map[uint32]bool                  // numbers of more than one session record; immutable after Open
+	wrote    bool                             // guarded by applyMu
+	flushed  bool                             // all entries are in tables; set by Close before it closes the store
 	closed   atomic.Bool
 	readers  sync.WaitGroup // open iterators and staged batches
 	lifeMu   sync.RWMutex   // held for reading while readers grows, for writing by Close
@@ -284,7 +286,7 @@ type Log struct {
 type failure struct{ cause error }
 
 func newLog(cfg Config) *Log {
-	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), rounds: make(chan *Session), failedCh: make(chan struct{})}
+	l := &Log{cfg: cfg, sessions: make(map[string]weak.Pointer[Session]), next: 1, done: make(chan struct{}), rounds: make(chan *Session), failedCh: make(chan struct{})}
 	l.disk = storefile.NewFreezeFS(cfg.FS, l.fail)
 	if cfg.Metrics != nil {
 		l.disk.Synced, l.disk.Now = cfg.Metrics.FileSynced, cfg.Now
@@ -442,15 +444,27 @@ func (l *Log) Session(name string) (*Session, error) {
 	defer l.release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.sessions[name]; s != nil {
+	if s := l.sessions[name].Value(); s != nil {
 		return s, nil
 	}
 	s, err := l.loadSession(name)
 	if err != nil {
 		return nil, err
 	}
-	l.sessions[name] = s
+	l.sessions[name] = weak.Make(s)
+	runtime.AddCleanup(s, l.forget, name)
 	return s, nil
+}
+
+// forget removes the place of a session that is no longer used. A session lives as
+// long as a caller, a reader or an append under way refers to it, so that all of them
+// share one position.
+func (l *Log) forget(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sessions[name].Value() == nil {
+		delete(l.sessions, name)
+	}
 }
 
 // Err returns nil while the log can be written to, and otherwise the error that

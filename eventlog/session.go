@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -18,8 +19,10 @@ import (
 type Session struct {
 	SessionReader
 
-	misfit  error       // what the first entry says against appending to it; immutable
-	claimed atomic.Bool // an [Appender] has the sole right to append
+	misfit error // what the first entry says against appending to it; immutable
+
+	// claim is the [Appender] that has the sole right to append; nil for none.
+	claim atomic.Pointer[weak.Pointer[Appender]]
 
 	turns turns // the queue of writers
 

@@ -122,6 +122,11 @@ type Projection struct {
 	// keep but not change them.
 	Restore func(data []byte) (State, error)
 
+	// Apart keeps the images of the projection apart from those of the others of its
+	// [Set], under its own name and version, so that its absence, or another version of
+	// it, leaves the others' in use. It has no Join. See [Contain].
+	Apart bool
+
 	// Join, unless nil, connects a state that New or Restore has made to the states
 	// of the projections before it in the [Set], all made and joined already, so
 	// that an earlier state can notify it while advancing. The fold calls it once for
@@ -159,6 +164,9 @@ func (s Set) Check() error {
 		}
 		if p.New == nil || p.Restore == nil {
 			return fmt.Errorf("projection: %q lacks New or Restore", p.Name)
+		}
+		if p.Apart && p.Join != nil {
+			return fmt.Errorf("projection: %q is apart and has a Join", p.Name)
 		}
 	}
 	return nil

@@ -80,19 +80,20 @@ type Snapshots interface {
 // Stored returns the images of src's session in store that are of set.
 // The [Replay] checks that an image is of src's chain.
 func Stored(store *snapshot.Store, src Source, set projection.Set) Snapshots {
-	return stored{store, src.Name(), set}
+	return stored{store, src.Name(), src.Name(), set.Core()}
 }
 
 type stored struct {
 	store   *snapshot.Store
 	session string
+	name    string // under which the images are
 	set     projection.Set
 }
 
 func (s stored) Nearest(_ context.Context, seq eventlog.Seq) (projection.Image, bool, error) {
 	// The fold reads the log from the image on in any case, and checks there whether
 	// the image matches; a check here would read the log twice.
-	return s.store.Nearest(s.session, seq, s.set, func(eventlog.Head) bool { return true })
+	return s.store.Nearest(s.name, seq, s.set, func(eventlog.Head) bool { return true })
 }
 
 // entryAt returns one entry, or false if seq is beyond the end.
@@ -252,8 +253,11 @@ func (r *Replay) foldFrom(ctx context.Context, img projection.Image, seq eventlo
 			if e.Head() != img.Head || e.At != img.At {
 				return nil, nil
 			}
-			if f, err = projection.RestoreFold(r.set, img); err != nil {
+			if f, err = projection.RestoreFold(r.set.Core(), img); err != nil {
 				return nil, nil // an image that cannot be restored is skipped
+			}
+			if f, err = r.withApart(ctx, f); err != nil {
+				return nil, err
 			}
 		} else if err := r.apply(f, &e, saw); err != nil {
 			return nil, err

@@ -27,15 +27,22 @@ func (s *Store) Build(ctx context.Context, log *eventlog.SessionReader, set proj
 		if progress != nil {
 			progress(entry.Seq, end)
 		}
-		if err := s.Put(log.Name(), fold.Image()); err != nil {
-			return taken, err
+		img := fold.Image()
+		name := log.Name()
+		for i, img := range img.Split(set) {
+			if i > 0 {
+				name = ApartName(log.Name(), img.Parts[0].Name, img.Parts[0].Version)
+			}
+			if err := s.Put(name, img); err != nil {
+				return taken, err
+			}
+			// Thinned after each, so that the file never holds them all.
+			if _, err := s.Thin(name, size); err != nil {
+				return taken, err
+			}
 		}
 		last = entry.Seq
 		taken++
-		// Thinned after each, so that the file never holds them all.
-		if _, err := s.Thin(log.Name(), size); err != nil {
-			return taken, err
-		}
 	}
 	return taken, nil
 }
@@ -50,13 +57,28 @@ type ImageFault struct {
 // Verify folds a session from its first entry, without images, and compares each of
 // its images with the state there. It returns those that differ or are damaged, and
 // how many there are. Images of other projections, or of other versions of them, are
-// never used and are not faults.
+// never used and are not faults. Those of projections apart are compared too.
 //
 // Only this call compares an image with the log. The checksum of an image detects
 // accidents, and an image with another Head is ignored, but a program that can write
 // the file can save any state in it.
 func (s *Store) Verify(ctx context.Context, log *eventlog.SessionReader, set projection.Set) (bad []ImageFault, checked int, err error) {
-	list, err := s.List(log.Name())
+	bad, checked, err = s.verify(ctx, log, log.Name(), set.Core())
+	for _, p := range set.Apart() {
+		if err != nil {
+			return nil, 0, err
+		}
+		var more []ImageFault
+		var n int
+		more, n, err = s.verify(ctx, log, ApartName(log.Name(), p.Name, p.Version), projection.Set{p})
+		bad, checked = append(bad, more...), checked+n
+	}
+	return bad, checked, err
+}
+
+// verify is Verify for the images under one name.
+func (s *Store) verify(ctx context.Context, log *eventlog.SessionReader, name string, set projection.Set) (bad []ImageFault, checked int, err error) {
+	list, err := s.List(name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -66,7 +88,7 @@ func (s *Store) Verify(ctx context.Context, log *eventlog.SessionReader, set pro
 	}
 	compare := func(seq eventlog.Seq) {
 		checked++
-		img, err := s.Get(log.Name(), seq)
+		img, err := s.Get(name, seq)
 		switch {
 		case err != nil:
 			found(seq, "it cannot be read: %v", err)

@@ -152,7 +152,9 @@ func (s *Store) Sessions() ([]string, error) {
 				return nil
 			}
 			return root.ForEachBucket(func(k []byte) error {
-				names = append(names, string(k))
+				if !isApart(k) {
+					names = append(names, string(k))
+				}
 				return nil
 			})
 		})
@@ -180,15 +182,20 @@ func (s *Store) Drop(session string, seq eventlog.Seq) (bool, error) {
 	return found, nil
 }
 
-// DropAll deletes all images of a session and returns how many there were.
+// DropAll deletes all images of a session, those of projections apart too, and its
+// note. It returns how many images there were.
 func (s *Store) DropAll(session string) (int, error) {
 	var n int
 	err := s.update(func(root *bolt.Bucket) error {
+		var err error
+		if n, err = dropApart(root, session); err != nil {
+			return err
+		}
 		b := root.Bucket([]byte(session))
 		if b == nil {
 			return nil
 		}
-		n = len(listBucket(b))
+		n += len(listBucket(b))
 		return root.DeleteBucket([]byte(session))
 	})
 	if err != nil {

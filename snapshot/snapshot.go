@@ -14,6 +14,10 @@
 //
 //	| 1 (1B) | checksum (8B) | length (4B) | zstd frame |
 //
+// The images of a projection apart ([ApartName]) are in a bucket of their own, with the
+// same keys and values. Its name is that of the session, a zero byte, the projection's
+// name, a zero byte, and its version as 8 hexadecimal digits.
+//
 // Beside its images a session can have one note ([Store.PutNotes]). Its key is "note",
 // and its value
 //

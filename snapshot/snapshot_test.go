@@ -395,11 +395,11 @@ func TestWriter(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
 	w := snapshot.NewWriter(s, snapshot.WriterConfig{})
 	for n := eventlog.Seq(1); n <= 100; n++ {
-		w.Offer("a", image(n*1000, 100), 2000)
+		w.Offer("a", 2000, image(n*1000, 100))
 	}
 	w.Close()
 	w.Close()
-	w.Offer("a", image(200_000, 100), 0)
+	w.Offer("a", 0, image(200_000, 100))
 	list, err := s.List("a")
 	if err != nil || len(list) == 0 || list[len(list)-1].Seq != 100_000 || len(list) > 3 {
 		t.Errorf("List = %v, %v", list, err)
@@ -411,7 +411,7 @@ func TestWriterLogsErrors(t *testing.T) {
 	require.NoError(t, s.Close())
 	var log bytes.Buffer
 	w := snapshot.NewWriter(s, snapshot.WriterConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	w.Offer("a", image(1000, 1), 0)
+	w.Offer("a", 0, image(1000, 1))
 	w.Close()
 	if !strings.Contains(log.String(), "store is closed") {
 		t.Errorf("log = %q", log.String())
@@ -447,10 +447,10 @@ func TestWriterMetrics(t *testing.T) {
 	clock := func() time.Time { now = now.Add(time.Millisecond); return now }
 	m := &imageMetrics{begun: make(chan struct{}), release: make(chan struct{})}
 	w := snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: m, Now: clock})
-	w.Offer("a", image(1000, 100), 0)
+	w.Offer("a", 0, image(1000, 100))
 	<-m.begun // the Writer stands still until release
 	for n := eventlog.Seq(2); n <= 12; n++ {
-		w.Offer("a", image(n*1000, 100), 0)
+		w.Offer("a", 0, image(n*1000, 100))
 	}
 	close(m.release)
 	w.Close()
@@ -460,7 +460,7 @@ func TestWriterMetrics(t *testing.T) {
 	require.NoError(t, s.Close())
 	m = &imageMetrics{}
 	w = snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: m, Now: clock})
-	w.Offer("a", image(13_000, 100), 0)
+	w.Offer("a", 0, image(13_000, 100))
 	w.Close()
 	if m.failed != 1 || m.stored != 0 || w.Err() == nil {
 		t.Errorf("after the store is closed: %+v, %v", m, w.Err())

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -54,6 +55,7 @@ type ImageMetrics interface {
 type job struct {
 	session  string
 	img      projection.Image
+	apart    []projection.Image
 	logBytes uint64
 }
 
@@ -68,10 +70,11 @@ func NewWriter(store *Store, cfg WriterConfig) *Writer {
 	return w
 }
 
-// Offer queues img, which must not change any more, and never blocks. After storing
-// it, the writer thins the session to its part of logBytes, the size of its log; zero
-// means no thinning. After Close, Offer does nothing.
-func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
+// Offer queues img, and with it those of the projections apart, which must not change
+// any more, and never blocks. After storing them, the writer thins the session, and each
+// projection apart, to its part of logBytes, the size of its log; zero means no
+// thinning. After Close, Offer does nothing.
+func (w *Writer) Offer(session string, logBytes uint64, img projection.Image, apart ...projection.Image) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -85,7 +88,7 @@ func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
 		w.queue[0] = job{}
 		w.queue = w.queue[1:]
 	}
-	w.queue = append(w.queue, job{session, img, logBytes})
+	w.queue = append(w.queue, job{session, img, apart, logBytes})
 	w.notify()
 }
 
@@ -133,36 +136,43 @@ func (w *Writer) next() (j job, ok, closed bool) {
 	return j, true, w.closed
 }
 
+// write stores the images of a job.
 func (w *Writer) write(j job) {
-	var began time.Time
-	if w.cfg.Metrics != nil {
-		began = w.cfg.Now()
+	err := w.image(&j, j.session, j.img)
+	for _, img := range j.apart {
+		err = errors.Join(err, w.image(&j, ApartName(j.session, img.Parts[0].Name, img.Parts[0].Version), img))
 	}
-	err := w.put(j)
 	w.mu.Lock()
 	w.err = err
 	w.mu.Unlock()
+}
+
+// image stores one image of a job under a name, and tells the metrics.
+func (w *Writer) image(j *job, name string, img projection.Image) error {
 	if w.cfg.Metrics == nil {
-		return
+		return w.put(j, name, img)
 	}
+	began := w.cfg.Now()
+	err := w.put(j, name, img)
 	size := 0
-	for _, p := range j.img.Parts {
+	for _, p := range img.Parts {
 		size += len(p.Data)
 	}
 	w.cfg.Metrics.ImageStored(j.session, size, max(w.cfg.Now().Sub(began), 0), err)
+	return err
 }
 
-// put stores an image and thins the images of its session.
-func (w *Writer) put(j job) error {
-	seq := uint64(j.img.Head.Seq)
-	if err := w.store.Put(j.session, j.img); err != nil {
+// put stores an image and thins the images of the same name.
+func (w *Writer) put(j *job, name string, img projection.Image) error {
+	seq := uint64(img.Head.Seq)
+	if err := w.store.Put(name, img); err != nil {
 		w.cfg.Logger.Warn("snapshot not stored", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
 		return err
 	}
 	if j.logBytes == 0 {
 		return nil
 	}
-	if _, err := w.store.Thin(j.session, j.logBytes); err != nil {
+	if _, err := w.store.Thin(name, j.logBytes); err != nil {
 		w.cfg.Logger.Warn("snapshots not thinned", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
 		return err
 	}

@@ -106,13 +106,13 @@ func New(w *writer.Writer, cfg Config) *Agents {
 		outbox: newOutbox(), subscribers: newSubscribers(), running: newGenerations(), breakers: newBreakers(),
 	}
 	a.answers.writer = w
+	w.KeepCurrent() // a signal lets time pass, which may cancel generations; and the fold holds the core
 	w.Look(func(f *projection.Fold) {
 		a.core = session.WorldOf(f) // the caller has checked that there is a world
 		a.core.Bind(w.Name(), &a.answers)
 		a.core.Limit(max(cfg.MaxEntry-maxEffectOverhead, 1))
 		session.ObserveWorld(f, a.onApplied)
 	})
-	w.KeepCurrent() // a signal lets time pass, which may cancel generations
 	metrics := cfg.Metrics.Worlds
 	if metrics != nil {
 		metrics.WorldOpened(w.Name())

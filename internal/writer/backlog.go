@@ -2,6 +2,8 @@ package writer
 
 import (
 	"fmt"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,17 +44,10 @@ func (b *backlog) add(t *eventlog.Ticket, durable eventlog.Seq) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.loaded {
-		drop := 0
-		for drop < len(b.tickets) && b.tickets[drop].Head().Seq <= durable {
-			b.bytes -= b.tickets[drop].Size()
-			drop++
-		}
-		kept := copy(b.tickets, b.tickets[drop:])
-		clear(b.tickets[kept:])
-		b.tickets = b.tickets[:kept]
+		b.drop(durable)
 	}
 	b.tickets = append(b.tickets, t)
-	b.behind += int(t.Head().Seq-t.First()) + 1
+	b.behind += entries(t)
 	b.bytes += t.Size()
 	b.busy = true
 }
@@ -83,6 +78,38 @@ func (b *backlog) keepAll() {
 	defer b.mu.Unlock()
 	b.loaded = true
 }
+
+// letGo forgets the batches up to a durable entry, because the writer gives up its fold.
+// It returns false if the fold is in use.
+func (b *backlog) letGo(durable eventlog.Seq) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.eager || b.followed {
+		return false
+	}
+	b.loaded = false
+	b.drop(durable)
+	b.behind = 0
+	for _, t := range b.tickets {
+		b.behind += entries(t)
+	}
+	return true
+}
+
+// drop forgets the batches up to a durable entry. Called with mu held.
+func (b *backlog) drop(durable eventlog.Seq) {
+	n := 0
+	for n < len(b.tickets) && b.tickets[n].Head().Seq <= durable {
+		b.bytes -= b.tickets[n].Size()
+		n++
+	}
+	kept := copy(b.tickets, b.tickets[n:])
+	clear(b.tickets[kept:])
+	b.tickets = b.tickets[:kept]
+}
+
+// entries returns the number of entries of a batch.
+func entries(t *eventlog.Ticket) int { return int(t.Head().Seq-t.First()) + 1 }
 
 // step is how the folding of a backlog goes on.
 type step int
@@ -127,12 +154,12 @@ func (b *backlog) next(following bool, due func(folded, newest eventlog.Seq) boo
 func (b *backlog) rung() step {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.busy && !b.followed {
+	if b.busy && b.loaded && !b.followed {
 		b.busy = false
 		return stepWatch
 	}
 	b.watched = false
-	if b.followed || len(b.tickets) == 0 {
+	if b.followed || !b.loaded || len(b.tickets) == 0 {
 		return stepNone
 	}
 	b.followed = true
@@ -227,7 +254,21 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 	if metrics != nil {
 		metrics.Folded(w.Name(), int(t.Head().Seq-t.First())+1, w.Behind(), max(w.group.cfg.Now().Sub(began), 0))
 	}
+	w.reportFailed()
 	w.snapshot()
+}
+
+// reportFailed reports the program's projections that have failed since the last call.
+// Called with mu held.
+func (w *Writer) reportFailed() {
+	names, errs := w.fold.Failed()
+	for i, name := range names {
+		if !slices.Contains(w.failed, name) {
+			w.failed = append(w.failed, name)
+			w.group.cfg.Logger.Error("a projection of the program has failed; it is out of use in this session",
+				slog.String("session", w.Name()), slog.String("projection", name), slog.Any("err", errs[i]))
+		}
+	}
 }
 
 // fail records why the state does not follow the log. Nothing more is recorded then.
@@ -254,7 +295,8 @@ func (w *Writer) snapshot() {
 	if w.imageBytes < largeImage {
 		w.imageBytes = 0
 	}
-	cfg.Snapshotter.Offer(w.Name(), img, w.logBytes)
+	images := img.Split(w.fold.Set())
+	cfg.Snapshotter.Offer(w.Name(), w.logBytes, images[0], images[1:]...)
 }
 
 // largeImage is the size of a state, in bytes, from which on the next image waits

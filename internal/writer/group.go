@@ -3,10 +3,9 @@ package writer
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -40,8 +39,9 @@ type Group struct {
 	stop context.CancelFunc // of ctx
 
 	mu      sync.Mutex
-	closed  bool               // guarded by mu
-	writers map[string]*Writer // the open ones, by session; guarded by mu
+	closed  bool                            // guarded by mu
+	writers map[string]weak.Pointer[Writer] // those in use, by session; guarded by mu
+	notes   map[string][]byte               // positions that are not stored yet; guarded by mu
 
 	work  sync.WaitGroup // of Go; Add only with mu held and closed false
 	folds sync.WaitGroup // sessions that fold their backlog aside
@@ -55,16 +55,22 @@ func NewGroup(cfg Config) *Group {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Group{cfg: cfg, writers: map[string]*Writer{}}
+	g := &Group{cfg: cfg, writers: map[string]weak.Pointer[Writer]{}, notes: map[string][]byte{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
 
-// Writers returns the writers that are open, in no order.
+// Writers returns the writers that are in use, in no order.
 func (g *Group) Writers() []*Writer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Collect(maps.Values(g.writers))
+	var all []*Writer
+	for _, ref := range g.writers {
+		if w := ref.Value(); w != nil {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // Go has f run on a goroutine that Wait waits for. The context of f ends with
@@ -77,6 +83,15 @@ func (g *Group) Go(f func(ctx context.Context)) bool {
 	}
 	g.work.Go(func() { f(g.ctx) })
 	return true
+}
+
+// forget removes the place of a writer that is no longer used.
+func (g *Group) forget(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.writers[name].Value() == nil {
+		delete(g.writers, name)
+	}
 }
 
 // foldAside has a writer fold its backlog on a goroutine, unless the group is stopped.

@@ -59,15 +59,48 @@ func (g *Group) position(name string, p *position) bool {
 	if g.cfg.Snapshots == nil {
 		return false
 	}
-	data, err := g.cfg.Snapshots.Note(name)
-	if err != nil || data == nil {
-		return false // a note only saves time
+	g.mu.Lock()
+	data := g.notes[name]
+	g.mu.Unlock()
+	if data == nil {
+		data, _ = g.cfg.Snapshots.Note(name) // a note only saves time
 	}
 	noted, ok := readPosition(data, p.head)
 	if ok {
 		p.Time, p.reacts = noted.Time, noted.reacts
 	}
 	return ok
+}
+
+// maxNotes is the number of notes that are stored in one commit.
+const maxNotes = 256
+
+// note notes the position of a session that has moved on.
+func (g *Group) note(w *Writer, p *position) {
+	if g.cfg.Snapshotter == nil {
+		return
+	}
+	g.mu.Lock()
+	if p.head != w.noted {
+		g.notes[w.Name()] = appendPosition(nil, p)
+		w.noted = p.head
+	}
+	full := len(g.notes) >= maxNotes
+	g.mu.Unlock()
+	if full {
+		g.storeNotes()
+	}
+}
+
+// storeNotes stores the notes that are not stored yet.
+func (g *Group) storeNotes() {
+	g.mu.Lock()
+	notes := g.notes
+	g.notes = map[string][]byte{}
+	g.mu.Unlock()
+	if err := g.cfg.Snapshots.PutNotes(notes); err != nil {
+		g.cfg.Logger.Debug("the positions of sessions are not noted; opening them takes longer", slog.Any("err", err))
+	}
 }
 
 // NotePositions stores the positions of all sessions that have moved on, so that the
@@ -77,15 +110,10 @@ func (g *Group) NotePositions() {
 	if g.cfg.Snapshotter == nil {
 		return
 	}
-	notes := map[string][]byte{}
-	g.mu.Lock()
-	for _, w := range g.writers {
-		if p := &w.next; p.head != w.noted && p.head == w.log.Head() && w.broken.Load() == nil {
-			notes[w.Name()] = appendPosition(nil, p)
+	for _, w := range g.Writers() {
+		if w.next.head == w.log.Head() && w.broken.Load() == nil {
+			g.note(w, &w.next)
 		}
 	}
-	g.mu.Unlock()
-	if err := g.cfg.Snapshots.PutNotes(notes); err != nil {
-		g.cfg.Logger.Debug("the positions of sessions are not noted; opening them takes longer", slog.Any("err", err))
-	}
+	g.storeNotes()
 }

@@ -44,9 +44,11 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -82,17 +84,21 @@ type Writer struct {
 	// backlog holds the batches that are staged and not folded yet, in order.
 	backlog backlog
 
-	// noted is the Head of the position that is stored; owned by Open and
-	// Group.NotePositions.
+	// noted is the Head of the position that is stored or about to be; guarded by
+	// group.mu once the writer is open.
 	noted eventlog.Head
+
+	working atomic.Int64 // goroutines of Go
+	owned   any          // see Own
 
 	mu       sync.Mutex
 	fold     *projection.Fold // the newest state, perhaps not durable yet; nil before the first use; guarded by mu
 	snapped  eventlog.Seq     // the newest snapshot, or the entry at which the session was opened; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
 
-	snappedAt  uint64 // logBytes at the newest snapshot; guarded by mu
-	imageBytes uint64 // size of the newest snapshot, if it is large; guarded by mu
+	failed     []string // the projections whose failure was reported; guarded by mu
+	snappedAt  uint64   // logBytes at the newest snapshot; guarded by mu
+	imageBytes uint64   // size of the newest snapshot, if it is large; guarded by mu
 }
 
 // position is the state that a plain record of signals is decided by. It runs ahead of
@@ -150,7 +156,8 @@ func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority sessi
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.writers[w.Name()] = w
+	g.writers[w.Name()] = weak.Make(w)
+	runtime.AddCleanup(w, g.forget, w.Name())
 	return w, nil
 }
 
@@ -196,11 +203,12 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 				slog.Uint64("declarations_not_in_force", refused), slog.Uint64("performances_not_made", skipped))
 		}
 	}
-	w.fold, w.logBytes = fold, size
+	w.fold, w.logBytes, w.snappedAt = fold, size, min(w.snappedAt, size)
 	w.backlog.keepAll()
 	if cfg.Metrics != nil {
 		cfg.Metrics.FoldLoaded(w.Name(), seq, max(cfg.Now().Sub(began), 0))
 	}
+	w.reportFailed()
 	return nil
 }
 
@@ -237,7 +245,39 @@ func (w *Writer) Clock() *SessionClock { return &w.clock }
 
 // Go has f run on a goroutine that closing the engine waits for. The context of f
 // ends when the engine closes. Go returns false if it has closed.
-func (w *Writer) Go(f func(ctx context.Context)) bool { return w.group.Go(f) }
+func (w *Writer) Go(f func(ctx context.Context)) bool {
+	w.working.Add(1)
+	begun := w.group.Go(func(ctx context.Context) {
+		defer w.working.Add(-1)
+		f(ctx)
+	})
+	if !begun {
+		w.working.Add(-1)
+	}
+	return begun
+}
+
+// Own has v live as long as the writer. It is called once, before the writer is used.
+func (w *Writer) Own(v any) { w.owned = v }
+
+// Rest lets the fold of a session go that is not in use, and notes its position. The
+// next use makes the fold again. Rest returns false, and does nothing, while the
+// session has agents in use, work under way (see [Writer.Go]), a turn or a look, or
+// entries that are not durable.
+func (w *Writer) Rest(ctx context.Context) bool {
+	var p position
+	err := w.appender.Write(ctx, func(*eventlog.Round) { p = w.next })
+	if err != nil || w.working.Load() > 0 || p.head != w.log.Head() || !w.mu.TryLock() {
+		return false
+	}
+	defer w.mu.Unlock()
+	if w.broken.Load() != nil || !w.backlog.letGo(p.head.Seq) {
+		return false
+	}
+	w.fold = nil
+	w.group.note(w, &p)
+	return true
+}
 
 // Context ends when the engine closes.
 func (w *Writer) Context() context.Context { return w.group.ctx }
