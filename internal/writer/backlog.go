@@ -2,9 +2,11 @@ package writer
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // backlog holds the batches that are staged and not folded yet.
@@ -99,7 +101,22 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 		}
 		w.logBytes += uint64(len(e.Body))
 	}
+	w.warnUnresolved()
 	w.snapshot()
+}
+
+// warnUnresolved logs the references that did not resolve since its last call: each
+// place in a definition once in the life of a session. Called with mu held.
+func (w *Writer) warnUnresolved() {
+	st := session.StageOf(w.fold)
+	if st == nil {
+		return
+	}
+	for _, u := range st.Unresolved(w.warned) {
+		w.warned++
+		w.group.cfg.Logger.Warn("a reference does not resolve", slog.String("session", w.Name()), slog.String("performance", u.Performance),
+			slog.String("definition", u.Definition), slog.String("action", u.Action), slog.String("member", u.Member), slog.String("reference", u.Reference))
+	}
 }
 
 // snapshot hands the state to the snapshot writer when one is due. Called with mu

@@ -73,6 +73,7 @@ type Writer struct {
 	backlog backlog
 
 	mu       sync.Mutex
+	warned   int              // references that did not resolve and were logged; guarded by mu
 	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
 	snapped  eventlog.Seq     // the newest snapshot; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
@@ -144,6 +145,9 @@ func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority sessi
 		seq:      w.fold.Head().Seq, begun: w.fold.Head().Seq > 0,
 	}
 	w.snapped = w.fold.Head().Seq
+	if st := session.StageOf(w.fold); st != nil {
+		w.warned = len(st.Unresolved(0)) // the program that recorded them has logged them
+	}
 	if w.logBytes, err = g.cfg.Log.DiskSize(ctx, w.Name()); err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
 	}
