@@ -1,6 +1,7 @@
 package sajou_test
 
 import (
+	"context"
 	"reflect"
 	"testing"
 
@@ -47,20 +48,20 @@ func TestFailedOpenReleasesTheSession(t *testing.T) {
 	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, eng.Close()) }()
-	set := eng.Projections()
-	for i := range set {
-		if set[i].Name == session.ProjectionDirector {
-			set[i].Name = "other"
-			_, err = eng.Session(ctx, "a")
-			require.ErrorContains(t, err, session.ProjectionDirector)
-			set[i].Name = session.ProjectionDirector
-		}
-	}
-	require.Error(t, err)
-	_, err = eng.Restore(ctx, "a")
+	var first session.Drafts
+	first.Opened(0, session.TimeManual)
+	batch := eventlog.Batch{Drafts: first.List()}
+	_, err = eng.Restore(ctx, "a", batch)
 	require.NoError(t, err)
-	_, err = eng.Session(ctx, "a")
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = eng.Session(canceled, "a")
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = eng.Restore(ctx, "a", batch)
 	require.NoError(t, err)
+	ses, err := eng.Session(ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, eventlog.Seq(2), ses.Head().Seq)
 }
 
 // What Log and Snapshots return reads: it has no method that changes or closes the

@@ -104,8 +104,10 @@ type Config struct {
 	// means no wait.
 	CloseTimeout time.Duration
 
-	// Now is the wall clock: of frames, and of sessions in [session.TimeWall]. Nil
-	// means [time.Now].
+	// Now is the wall clock. It paces frames, and rules session time: in a session of
+	// [session.TimeWall] the time of each decision, and so of the entries that agents,
+	// director and Broadcast record, is Now less the session's origin. Nil means
+	// [time.Now].
 	Now func() time.Time
 
 	// AfterFunc calls f once, d from now, on a goroutine of its own, unless stop is
@@ -370,6 +372,10 @@ func (e *Engine) Close() error {
 	}
 	err = errors.Join(err, e.log.Close()) // after this nothing is recorded, and so nothing begins to be folded
 	e.writers.WaitFolded()
+	if e.snapshotter != nil {
+		e.snapshotter.Close()
+	}
+	e.writers.NotePositions()
 	return errors.Join(err, e.closeSnapshots())
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -87,40 +86,17 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.writers.Open(ctx, log, authority, session.NewReplay(&log.SessionReader, e.set, e.snaps))
+	w, err := e.writers.Open(ctx, log, authority, session.NewReplay(&log.SessionReader, e.set, e.snaps), &directorlive.Reactions{Session: name})
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{engine: e, w: w}
-	if err := s.look(); err != nil {
-		w.Release() // no Session uses the writer, and a later Begin must be able to claim
-		return nil, err
-	}
+	cfg := &e.cfg
+	s := &Session{engine: e, w: w, director: directorlive.New(w, directorlive.Config{
+		Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
+		Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+	})}
 	e.sessions[name] = s
 	return s, nil
-}
-
-// look checks the session's newest state and creates the director from it.
-func (s *Session) look() (err error) {
-	s.w.Look(func(f *projection.Fold) {
-		if session.WorldOf(f) == nil || session.DirectorOf(f) == nil {
-			err = fmt.Errorf("sajou: the projections lack %q or %q", session.ProjectionWorld, session.ProjectionDirector)
-			return
-		}
-		if refused, skipped := session.PerformancesOf(f).Scheduler().Refused(); refused > 0 || skipped > 0 {
-			s.engine.cfg.Logger.Warn("the session asks for more than its budget", slog.String("session", s.Name()),
-				slog.Uint64("declarations_not_in_force", refused), slog.Uint64("performances_not_made", skipped))
-		}
-	})
-	if err == nil {
-		cfg := &s.engine.cfg
-		s.director = directorlive.New(s.w, directorlive.Config{
-			Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
-			Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
-		})
-		s.w.SetReactor(&directorlive.Reactions{Session: s.Name()})
-	}
-	return err
 }
 
 // Addition holds the declarations and signals that one call adds to a session, all of
@@ -361,23 +337,25 @@ func (s *Session) draft(t *writer.Turn, r *Addition) (writer.Frontier, error) {
 	c := &s.drafts
 	c.Reset()
 	p := t.Frontier()
+	var inForce *language.Catalog
 	var retained definition.Cost
 	if len(r.Declarations) > 0 {
 		if err := t.CatchUp(); err != nil {
 			return p, err
 		}
-		retained = session.PerformancesOf(t.Fold()).Scheduler().Retained(r.Declarations...)
+		scheduler := session.PerformancesOf(t.Fold()).Scheduler()
+		inForce, retained = scheduler.Catalog(), scheduler.Retained(r.Declarations...)
 	}
 	for i, d := range r.Declarations {
 		if d.Word() != session.WordScene && d.Word() != episode.Word { // neither refers to other declarations
-			catalog, err := p.Catalog.With(d)
+			catalog, err := inForce.With(d)
 			if err == nil {
 				err = catalog.Holds(retained)
 			}
 			if err != nil {
 				return p, fmt.Errorf("declaration %d of the record: %w", i+1, err)
 			}
-			p.Catalog = catalog
+			inForce = catalog
 		}
 		c.Declaration(p.At, d)
 	}

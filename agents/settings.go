@@ -136,7 +136,7 @@ type Authority string
 // The authorities.
 const (
 	TimeWall   Authority = "wall"   // session time, in seconds; the default
-	TimeSim    Authority = "sim"    // an adapter's ticks, which also close quanta
+	TimeSim    Authority = "sim"    // an adapter's ticks, which also close quanta: submissions and broadcasts wait for one
 	TimeManual Authority = "manual" // the program that submits the effects
 )
 

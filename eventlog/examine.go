@@ -547,36 +547,56 @@ func (c *comparison) recent() map[uint32]storefile.NotedHead {
 	return heads
 }
 
-// removeFinished removes the files of the write-ahead log whose contents are all in
-// tables. It is called after the store was flushed and closed. Pebble keeps these files
-// until it opens the store again.
+// removeFinished empties the newest file of the write-ahead log and removes the others.
+// It is called after the store was flushed and closed, so all of their contents are in
+// tables. Pebble would keep them until it opens the store again, and the newest at the
+// length to which it was written before Pebble took it again. The newest stays, empty,
+// because its number tells Pebble which numbers are used. Files that the store did not
+// write stay as they are.
 func (l *Log) removeFinished() error {
 	names, err := l.disk.List(l.dir)
 	if err != nil {
 		return fmt.Errorf("eventlog: close: %w", err)
 	}
+	logs := make(map[string]uint64)
 	newest := uint64(0)
 	for _, name := range names {
-		if number, ok := storefile.WALNumber(name); ok {
-			newest = max(newest, number)
+		if number, ok := storefile.WALNumber(name); ok && l.disk.Note.HasLog(name) {
+			logs[name], newest = number, max(newest, number)
 		}
 	}
-	removed := false
 	for _, name := range names {
-		if number, ok := storefile.WALNumber(name); ok && number < newest {
-			if err := l.disk.Remove(l.disk.PathJoin(l.dir, name)); err != nil {
-				return fmt.Errorf("eventlog: close: %w", err)
-			}
-			removed = true
+		number, ours := logs[name]
+		path := l.disk.PathJoin(l.dir, name)
+		switch {
+		case !ours:
+			continue
+		case number == newest:
+			err = l.emptyLog(path)
+		default:
+			err = l.disk.Remove(path)
+		}
+		if err != nil {
+			return fmt.Errorf("eventlog: close: %w", err)
 		}
 	}
-	if removed {
+	if len(logs) > 0 {
 		err = storefile.SyncDirectory(l.disk, l.dir)
 	}
 	if err := cmp.Or(err, l.firstFailure()); err != nil {
 		return fmt.Errorf("eventlog: close: %w", err)
 	}
 	return nil
+}
+
+// emptyLog makes a file of the write-ahead log empty. [storefile.FreezeFS] notes in
+// FILES, before it truncates the file, that the store does not need its contents.
+func (l *Log) emptyLog(path string) error {
+	f, err := l.disk.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // walBatch identifies a sealed batch in a record of the write-ahead log.

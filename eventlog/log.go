@@ -313,9 +313,11 @@ func (l *Log) pebbleOptions(disk vfs.FS, readOnly bool) *pebble.Options {
 		ReadOnly:           readOnly,
 		FormatMajorVersion: pebble.FormatWALSyncChunks,
 		MemTableSize:       16 << 20,
-		// A full set of memtables must never stall a writer for good: when
-		// flushing fails the log is failed long before these are reached.
-		MemTableStopWritesThreshold: 16,
+		// A writer waits while this many memtables wait for their flush. The wait
+		// ends also on a disk that fails: the first failed flush freezes it, and the
+		// flush is repeated into memory. Pebble keeps one file more of the
+		// write-ahead log, to write it again.
+		MemTableStopWritesThreshold: 4,
 		L0StopWritesThreshold:       1 << 10,
 		CacheSize:                   8 << 20,
 		Logger:                      &storeLogger{log: l},
@@ -521,8 +523,23 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// DiskSize returns the bytes that a session's batches take in the store,
-// estimated by the store from its tables.
+// DiskUsage is the space that a store takes on the disk, in bytes as the file system
+// allocates them: Tables, Logs (the write-ahead log), Snapshots, and Other files.
+type DiskUsage = storefile.DiskUsage
+
+// DiskUsage returns the space that the whole store takes on the disk.
+func (l *Log) DiskUsage() (DiskUsage, error) {
+	release, err := l.acquire()
+	if err != nil {
+		return DiskUsage{}, err
+	}
+	defer release()
+	return storefile.MeasureUsage(l.cfg.FS, l.dir)
+}
+
+// DiskSize returns the bytes that a session's batches take in the tables of the store,
+// as the store estimates them. Entries that are in the write-ahead log alone do not
+// count; [Log.DiskUsage] is the size of the whole store.
 func (l *Log) DiskSize(_ context.Context, name string) (uint64, error) {
 	release, err := l.acquire()
 	if err != nil {

@@ -261,6 +261,9 @@ func (r *LogReader) Loss() *LossError { return r.log.Loss() }
 // Doubts is [Log.Doubts].
 func (r *LogReader) Doubts() []string { return r.log.Doubts() }
 
+// DiskUsage is [Log.DiskUsage].
+func (r *LogReader) DiskUsage() (DiskUsage, error) { return r.log.DiskUsage() }
+
 // DiskSize is [Log.DiskSize].
 func (r *LogReader) DiskSize(ctx context.Context, name string) (uint64, error) {
 	return r.log.DiskSize(ctx, name)

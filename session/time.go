@@ -27,7 +27,11 @@ const (
 	// is for tests and scenarios.
 	TimeManual TimeAuthority = "manual"
 
-	// TimeSim is [TimeManual] for a game engine: time passes by its ticks.
+	// TimeSim is [TimeManual] for a game engine: time passes by its ticks. Everything
+	// that needs time waits for the next tick: deadlines, delayed interruptions,
+	// latencies of observations, and what choreographies begin after a delay. A world
+	// whose config has the authority "sim" decides at ticks alone, so that a
+	// submission waits for one too, in every session.
 	TimeSim TimeAuthority = "sim"
 )
 

@@ -14,6 +14,13 @@
 //
 //	| 1 (1B) | checksum (8B) | length (4B) | zstd frame |
 //
+// Beside its images a session can have one note ([Store.PutNotes]). Its key is "note",
+// and its value
+//
+//	| 1 (1B) | checksum (8B) | note |
+//
+// with xxhash64 of the session's name, a zero byte, the key, a zero byte and the note.
+//
 // Integers are big-endian. The length is that of the image before compression,
 // in the layout of the projection package. The checksum is xxhash64 of the
 // session's name, the key, the length and the frame, in that order, so a value in the

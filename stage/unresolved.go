@@ -15,6 +15,7 @@ import (
 type Unresolved struct {
 	At          time.Duration // session time of the first occurrence
 	Performance string        // the performance in which it occurred
+	Signal      uint64        // the number of the entry whose signal made the performance
 	Definition  string        // the id of the choreography, or else the signal type that starts it
 	Action      string
 	Member      string // "entity", or the name of the parameter
@@ -75,7 +76,7 @@ func (s *Stage) Unresolved(from int) []Unresolved {
 	var list []Unresolved
 	for i := from; i < len(all); i++ {
 		u := &all[i]
-		list = append(list, Unresolved{u.at, u.performance.String(), u.definition, u.action, u.member, u.reference})
+		list = append(list, Unresolved{u.at, u.performance.String(), u.performance.seq, u.definition, u.action, u.member, u.reference})
 	}
 	return list
 }

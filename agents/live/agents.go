@@ -112,6 +112,7 @@ func New(w *writer.Writer, cfg Config) *Agents {
 		a.core.Limit(max(cfg.MaxEntry-maxEffectOverhead, 1))
 		session.ObserveWorld(f, a.onApplied)
 	})
+	w.KeepCurrent() // a signal lets time pass, which may cancel generations
 	cfg.Metrics.Opened(w.Name())
 	dispatching := w.Go(func(ctx context.Context) {
 		a.dispatch(ctx)

@@ -123,7 +123,7 @@ type Entry struct {
 	At   time.Duration // session time, since the session began
 	Key  string        // idempotency key of the batch, on its first entry
 	Data []byte        // one msgpack value
-	Body []byte        // the stored bytes, exactly as they were hashed
+	Body []byte        // the stored body; hashed are its length as a uvarint and then these bytes, see [Link]
 }
 
 // Head returns the position behind e.

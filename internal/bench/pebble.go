@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -109,20 +110,22 @@ func bodies(ctx context.Context, dir string, n int) ([][]byte, error) {
 	return all, nil
 }
 
-// tableBytes adds up the sizes of a store's tables.
-func tableBytes(dir string) (n int64, err error) {
-	for _, pattern := range []string{"*.sst", "*.blob"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
+// diskBytes returns the bytes that the file system has allocated for the files of a closed
+// store, without those of the given extensions.
+func diskBytes(dir string, without ...string) (n int64, err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		if slices.Contains(without, filepath.Ext(f.Name())) {
+			continue
+		}
+		info, err := f.Info()
 		if err != nil {
 			return 0, err
 		}
-		for _, f := range files {
-			info, err := os.Stat(f)
-			if err != nil {
-				return 0, err
-			}
-			n += info.Size()
-		}
+		n += allocated(info)
 	}
 	return n, nil
 }

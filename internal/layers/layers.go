@@ -83,7 +83,7 @@ var layers = []layer{
 	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session"}},
-	{"internal/writer", effects, []string{"choreography/language", "eventlog", "projection", "snapshot", "replay", "session"}},
+	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
 	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
 	{"agents/generate", effects, []string{"signal", "agents", "eventlog", "session", "agents/live", "agents/view", "agents/flow"}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/session"
@@ -13,26 +14,49 @@ import (
 type backlog struct {
 	mu       sync.Mutex
 	tickets  []*eventlog.Ticket // guarded by mu
-	entries  int                // of tickets; guarded by mu
+	behind   int                // entries that are staged and not folded, those without a ticket too; guarded by mu
 	bytes    int                // of tickets; guarded by mu
+	loaded   bool               // the writer has a fold, so every ticket is kept for it; guarded by mu
+	eager    bool               // every batch is folded as soon as it is staged; guarded by mu
 	followed bool               // a goroutine folds them; guarded by mu
+	watched  bool               // a timer waits until the session is idle; guarded by mu
+	busy     bool               // a batch was added since the timer was set; guarded by mu
 }
 
-// A small backlog is folded by the call that made it, which would wait for the
-// disk anyway. A larger one is an import's and is folded on a goroutine beside it,
-// up to a bound above which the call folds too, which throttles it.
+// A backlog of plain records waits until the session is idle, or is maxBehind entries
+// long, or an image is due, and is then folded on a goroutine. A longer one is an
+// import's: above the bound of largeBacklog the call folds too, which throttles it.
+// Where every batch is folded at once, the call that made a small backlog folds it,
+// because it would wait for the disk anyway.
 const (
 	smallBacklog      = 256
+	maxBehind         = 1024
 	largeBacklog      = 8192
 	largeBacklogBytes = 16 << 20
+
+	// idleAfter is the time without an append after which a session is idle.
+	idleAfter = 10 * time.Millisecond
 )
 
-func (b *backlog) add(t *eventlog.Ticket) {
+// add adds a batch. While there is no fold, batches that are durable are dropped: the
+// fold reads them from the log.
+func (b *backlog) add(t *eventlog.Ticket, durable eventlog.Seq) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.loaded {
+		drop := 0
+		for drop < len(b.tickets) && b.tickets[drop].Head().Seq <= durable {
+			b.bytes -= b.tickets[drop].Size()
+			drop++
+		}
+		kept := copy(b.tickets, b.tickets[drop:])
+		clear(b.tickets[kept:])
+		b.tickets = b.tickets[:kept]
+	}
 	b.tickets = append(b.tickets, t)
-	b.entries += int(t.Head().Seq-t.First()) + 1
+	b.behind += int(t.Head().Seq-t.First()) + 1
 	b.bytes += t.Size()
+	b.busy = true
 }
 
 // take empties the backlog.
@@ -40,39 +64,118 @@ func (b *backlog) take() []*eventlog.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tickets := b.tickets
-	b.tickets, b.entries, b.bytes = nil, 0, 0
+	b.tickets, b.behind, b.bytes = nil, 0, 0
 	return tickets
 }
 
-// rest reports whether there is something left to fold. If not, the goroutine
-// that folds ends.
-func (b *backlog) rest() bool {
+// keepAll keeps every ticket from now on, for a fold that is about to be made.
+func (b *backlog) keepAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.followed = len(b.tickets) > 0
-	return b.followed
+	b.loaded = true
 }
 
-// follow has the backlog folded, here or aside. It runs when a round has been
-// handed to the store.
-func (w *Writer) follow() {
-	b := &w.backlog
+// step is how the folding of a backlog goes on.
+type step int
+
+const (
+	stepNone  step = iota // it is empty, or a goroutine or a timer sees to it
+	stepHere              // the call folds it
+	stepAside             // a goroutine folds it
+	stepWatch             // a timer waits until the session is idle
+)
+
+// next returns how the folding goes on, for a goroutine that folds (following) or for
+// a call that has added a batch. The caller does what it returns.
+func (b *backlog) next(following bool, due func(folded, newest eventlog.Seq) bool) step {
 	b.mu.Lock()
-	done := len(b.tickets) == 0 // a turn or a reader folded them
-	aside := (b.followed || b.entries > smallBacklog) && b.entries <= largeBacklog && b.bytes <= largeBacklogBytes
-	begin := aside && !b.followed
-	b.followed = b.followed || begin
-	b.mu.Unlock()
-	switch {
-	case begin:
-		w.group.folds.Go(func() {
-			for b.rest() {
-				w.catchUp()
-			}
-		})
-	case !aside && !done:
-		w.catchUp()
+	defer b.mu.Unlock()
+	if following {
+		b.followed = false
 	}
+	if len(b.tickets) == 0 {
+		return stepNone // a turn or a reader folded them
+	}
+	newest := b.tickets[len(b.tickets)-1].Head().Seq
+	switch {
+	case !following && (b.behind > largeBacklog || b.bytes > largeBacklogBytes):
+		return stepHere
+	case b.followed:
+		return stepNone
+	case !following && b.eager && b.behind <= smallBacklog:
+		return stepHere
+	case b.eager || b.behind >= maxBehind || due(newest-eventlog.Seq(b.behind), newest):
+		b.followed = true
+		return stepAside
+	case b.watched || !b.loaded: // a fold that no caller has used is not kept up
+		return stepNone
+	}
+	b.watched, b.busy = true, false
+	return stepWatch
+}
+
+// rung returns how the folding goes on when the timer has run.
+func (b *backlog) rung() step {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy && !b.followed {
+		b.busy = false
+		return stepWatch
+	}
+	b.watched = false
+	if b.followed || len(b.tickets) == 0 {
+		return stepNone
+	}
+	b.followed = true
+	return stepAside
+}
+
+// follow has the backlog folded, now or later. It runs when a round has been handed
+// to the store.
+func (w *Writer) follow() {
+	switch w.backlog.next(false, w.due) {
+	case stepHere:
+		w.catchUp()
+	case stepAside:
+		w.group.folds.Go(w.foldAside)
+	case stepWatch:
+		w.group.cfg.AfterFunc(idleAfter, w.idle)
+	case stepNone:
+	}
+}
+
+// foldAside folds the backlog, and what is added meanwhile if that is much.
+func (w *Writer) foldAside() {
+	for {
+		w.catchUp()
+		switch w.backlog.next(true, w.due) {
+		case stepAside:
+			continue
+		case stepWatch:
+			w.group.cfg.AfterFunc(idleAfter, w.idle)
+		case stepHere, stepNone:
+		}
+		return
+	}
+}
+
+// idle runs on the timer of the backlog.
+func (w *Writer) idle() {
+	switch w.backlog.rung() {
+	case stepWatch:
+		if w.group.ctx.Err() == nil {
+			w.group.cfg.AfterFunc(idleAfter, w.idle)
+		}
+	case stepAside:
+		w.group.foldAside(w)
+	case stepHere, stepNone:
+	}
+}
+
+// due reports whether an image is due between two entries.
+func (w *Writer) due(folded, newest eventlog.Seq) bool {
+	cfg := &w.group.cfg
+	return cfg.Snapshotter != nil && cfg.Snapshots.Due(folded, newest)
 }
 
 // catchUp folds all batches that were staged before the call. Batches that come
@@ -81,6 +184,14 @@ func (w *Writer) follow() {
 func (w *Writer) catchUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.foldBacklog()
+}
+
+// foldBacklog is catchUp for a caller that holds mu.
+func (w *Writer) foldBacklog() {
+	if w.fold == nil {
+		w.load()
+	}
 	for _, t := range w.backlog.take() {
 		w.apply(t)
 	}
@@ -88,15 +199,14 @@ func (w *Writer) catchUp() {
 
 // apply brings the newest state up to a staged batch. Called with mu held.
 func (w *Writer) apply(t *eventlog.Ticket) {
-	if w.broken.Load() != nil {
-		return
+	if w.broken.Load() != nil || t.Head().Seq <= w.fold.Head().Seq {
+		return // the fold has read a batch that became durable before
 	}
 	for e := range t.Entries() {
 		if err := w.fold.Apply(&e); err != nil {
 			// The log has the batch and the state does not: a defect of this
 			// program. The log stays good, and nothing more is recorded.
-			broken := fmt.Errorf("sajou: session %q: %w", w.Name(), err)
-			w.broken.Store(&broken)
+			w.fail(err)
 			return
 		}
 		w.logBytes += uint64(len(e.Body))
@@ -119,12 +229,18 @@ func (w *Writer) warnUnresolved() {
 	}
 }
 
+// fail records why the state does not follow the log. Nothing more is recorded then.
+func (w *Writer) fail(err error) {
+	broken := fmt.Errorf("sajou: session %q: %w", w.Name(), err)
+	w.broken.CompareAndSwap(nil, &broken)
+}
+
 // snapshot hands the state to the snapshot writer when one is due. Called with mu
 // held. The image may reach the disk before its entries do; if they are lost then,
 // it fits no entry of the log and is ignored.
 func (w *Writer) snapshot() {
 	cfg, head := &w.group.cfg, w.fold.Head()
-	if cfg.Snapshotter == nil || !cfg.Snapshots.Due(w.snapped, head.Seq) || w.logBytes-w.snappedAt < w.imageBytes {
+	if !w.due(w.snapped, head.Seq) || w.logBytes-w.snappedAt < w.imageBytes {
 		return
 	}
 	img := w.fold.Image()

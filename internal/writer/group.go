@@ -19,7 +19,12 @@ type Config struct {
 	Snapshotter *snapshot.Writer
 
 	Now    func() time.Time // the wall's clock
-	Logger *slog.Logger
+	Logger *slog.Logger     // nil discards
+
+	// AfterFunc waits until a session is idle: it calls f once, d from now, on a
+	// goroutine of its own. Nil means [time.AfterFunc]. It does not follow Now: when
+	// the machine has time to fold is not a matter of session time.
+	AfterFunc func(d time.Duration, f func())
 }
 
 // Group is the shared part of the writers of one log: their configuration, and the
@@ -29,8 +34,9 @@ type Group struct {
 	ctx  context.Context    // ends with Stop
 	stop context.CancelFunc // of ctx
 
-	mu     sync.Mutex
-	closed bool // guarded by mu
+	mu      sync.Mutex
+	closed  bool               // guarded by mu
+	writers map[string]*Writer // the open ones, by session; guarded by mu
 
 	work  sync.WaitGroup // of Go; Add only with mu held and closed false
 	folds sync.WaitGroup // sessions that fold their backlog aside
@@ -38,7 +44,13 @@ type Group struct {
 
 // NewGroup returns a group without writers.
 func NewGroup(cfg Config) *Group {
-	g := &Group{cfg: cfg}
+	if cfg.AfterFunc == nil {
+		cfg.AfterFunc = func(d time.Duration, f func()) { time.AfterFunc(d, f) }
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Group{cfg: cfg, writers: map[string]*Writer{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -53,6 +65,15 @@ func (g *Group) Go(f func(ctx context.Context)) bool {
 	}
 	g.work.Go(func() { f(g.ctx) })
 	return true
+}
+
+// foldAside has a writer fold its backlog on a goroutine, unless the group is stopped.
+func (g *Group) foldAside(w *Writer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.folds.Go(w.foldAside)
+	}
 }
 
 // Stop ends the context of all work. It reports whether it is the first to do so.

@@ -37,9 +37,7 @@ func (t *Turn) CatchUp() error {
 	w := t.writer
 	w.mu.Lock()
 	t.held = true
-	for _, ticket := range w.backlog.take() {
-		w.apply(ticket)
-	}
+	w.foldBacklog()
 	if broken := w.broken.Load(); broken != nil {
 		return *broken
 	}
@@ -78,7 +76,7 @@ func (t *Turn) Origin() (ns int64, ok bool) { return t.origin.Origin, t.origin.H
 // position after the first one.
 func (t *Turn) Frontier() Frontier {
 	p := t.writer.next.Frontier
-	if !t.writer.next.begun {
+	if t.writer.next.head.Seq == 0 {
 		p.Time.Authority = t.writer.authority
 	}
 	return p
@@ -133,11 +131,11 @@ func (t *Turn) Keep(b Proposal) (*eventlog.Ticket, error) {
 	case ticket.Repeat():
 		return ticket, nil
 	}
-	p.seq = ticket.Head().Seq
+	p.head = ticket.Head()
 	w.clock.follow(&p.Frontier)
 	if !t.held {
 		w.next = p
-		w.backlog.add(ticket)
+		w.backlog.add(ticket, w.log.Head().Seq)
 		t.round.Then(w.follow)
 		return ticket, nil
 	}
@@ -158,8 +156,8 @@ func (w *Writer) opened(p *position, b *Proposal, now time.Duration) []eventlog.
 	if b.After != nil {
 		p.Frontier = *b.After
 	}
-	if !p.begun {
-		p.begun, p.Time.Authority = true, w.authority
+	if p.head.Seq == 0 {
+		p.Time.Authority = w.authority
 		before.Opened(at, w.authority)
 	}
 	if b.After == nil {

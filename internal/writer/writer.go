@@ -8,6 +8,16 @@
 // in a turn too, but does not wait for the fold: the writer knows in advance what
 // such a record needs, its [Frontier], and folds it later, from a backlog.
 //
+// # When a session is folded
+//
+// Opening a session folds nothing if the writer knows its position: the one that the
+// last writer noted beside the images ([Group.NotePositions]) counts if it is of the
+// log's present Head, and a session without entries needs none. The fold is made when
+// it is needed: by a decision, by a look, or because an image is due. From then on the
+// backlog is folded when no entry has come for a moment, and at the latest when it is
+// maxBehind entries long. After [Writer.KeepCurrent] each batch is folded at once,
+// because the live side of the agents learns from the fold what time has caused.
+//
 // The live sides of agents, director and stage are built on this package, and it
 // knows none of them. The [Reactor] that extends batches comes from the door.
 //
@@ -33,11 +43,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -57,9 +67,9 @@ type Writer struct {
 	log       *eventlog.Session  // for reading
 	appender  *eventlog.Appender // the sole right to append to log
 	travel    *replay.Replay
-	authority session.TimeAuthority // of a session that has no entry yet
+	authority session.TimeAuthority // recorded, or of a session that has no entry yet; immutable after Open
 	clock     SessionClock
-	reactor   Reactor // immutable after Open; nil: no batch is extended
+	reactor   Reactor // immutable; nil: no batch is extended
 
 	// next is the position after all staged batches. next and turn are owned by the
 	// round of the log that runs.
@@ -72,10 +82,17 @@ type Writer struct {
 	// backlog holds the batches that are staged and not folded yet, in order.
 	backlog backlog
 
+	// noted is the Head of the position that is stored; owned by Open and
+	// Group.NotePositions.
+	noted eventlog.Head
+
+	openedSeq eventlog.Seq  // the newest entry when the session was opened; immutable after Open
+	openedAt  time.Duration // of that entry; immutable after Open
+
 	mu       sync.Mutex
 	warned   int              // references that did not resolve and were logged; guarded by mu
-	fold     *projection.Fold // the newest state, perhaps not durable yet; guarded by mu
-	snapped  eventlog.Seq     // the newest snapshot; guarded by mu
+	fold     *projection.Fold // the newest state, perhaps not durable yet; nil before the first use; guarded by mu
+	snapped  eventlog.Seq     // the newest snapshot, or the entry at which the session was opened; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
 
 	snappedAt  uint64 // logBytes at the newest snapshot; guarded by mu
@@ -86,23 +103,22 @@ type Writer struct {
 // the fold, so that such a record does not wait for the fold.
 type position struct {
 	Frontier
-	seq    eventlog.Seq
-	begun  bool // the session has its first entry
-	reacts bool // the reactor extends batches of signals too
+	head   eventlog.Head // of the newest entry; Seq 0 before the first
+	reacts bool          // the reactor extends batches of signals too
 }
 
 // Frontier is the part of a session's state that a plain record reads and moves
 // on without the fold.
 type Frontier struct {
-	At      time.Duration // of the newest entry
-	Time    session.Time  // the source of the times of entries
-	Catalog *language.Catalog
+	At   time.Duration // of the newest entry
+	Time session.Time  // the source of the times of entries
 }
 
 // Reactor extends batches before they are sealed.
 type Reactor interface {
 	// Reacts reports whether batches of signals have to be extended in this state.
-	// Such records then wait for the fold.
+	// Such records then wait for the fold. It is false before the first entry, and only
+	// a decision or a record with a declaration changes it.
 	Reacts(f *projection.Fold) bool
 
 	// React returns the drafts of a batch with reactions to them in between. The
@@ -112,57 +128,113 @@ type Reactor interface {
 	React(t *Turn, drafts []eventlog.Draft) ([]eventlog.Draft, error)
 }
 
-// Open returns the writer of a session. It claims the session and folds its log from
-// the newest snapshot that fits. On an error the session is not claimed.
-func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority session.TimeAuthority, travel *replay.Replay) (_ *Writer, err error) {
-	w := &Writer{group: g, log: log, travel: travel, authority: authority, clock: SessionClock{wallNow: g.cfg.Now}}
+// Open returns the writer of a session. It claims the session. Where the position of
+// the session is not known, it folds the log from the newest snapshot that fits. On an
+// error the session is not claimed.
+func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority session.TimeAuthority, travel *replay.Replay, reactor Reactor) (_ *Writer, err error) {
+	w := &Writer{group: g, log: log, travel: travel, authority: authority, reactor: reactor, clock: SessionClock{wallNow: g.cfg.Now}}
 	// The claim precedes the fold, so that no entry is appended between the two and
 	// then missing from the fold.
 	if w.appender, err = log.Claim(); err != nil {
 		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
 	}
-	defer func() {
-		if err != nil {
-			w.appender.Release()
-		}
-	}()
-	if w.fold, err = travel.Fold(ctx, log.Head().Seq); err != nil {
+	head := log.Head()
+	w.next.head, w.next.At, w.snapped = head, log.At(), head.Seq
+	w.openedSeq, w.openedAt = head.Seq, log.At()
+	if known := head.Seq == 0 || g.position(w.Name(), &w.next); known {
+		w.noted = head
+	} else {
+		err = w.begin(ctx, head.Seq)
+	}
+	if err != nil {
+		w.appender.Release()
 		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
 	}
-	state, ok := w.fold.State(session.ProjectionSession).(*session.State)
-	if !ok {
-		return nil, fmt.Errorf("sajou: the projections lack %q", session.ProjectionSession)
+	if recorded := w.next.Time.Authority; recorded != "" {
+		w.authority = recorded
 	}
-	if state.Rules() > session.Rules {
-		return nil, &session.RulesError{Session: w.Name(), Recorded: state.Rules(), Present: session.Rules}
-	}
-	performances := session.PerformancesOf(w.fold)
-	if performances == nil {
-		return nil, fmt.Errorf("sajou: the projections lack %q", session.ProjectionPerformances)
-	}
-	w.next = position{
-		Frontier: Frontier{At: w.fold.At(), Time: state.Time(), Catalog: performances.Scheduler().Catalog()},
-		seq:      w.fold.Head().Seq, begun: w.fold.Head().Seq > 0,
-	}
-	w.snapped = w.fold.Head().Seq
-	if st := session.StageOf(w.fold); st != nil {
-		w.warned = len(st.Unresolved(0)) // the program that recorded them has logged them
-	}
-	if w.logBytes, err = g.cfg.Log.DiskSize(ctx, w.Name()); err != nil {
-		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.writers[w.Name()] = w
 	return w, nil
 }
 
-// Release gives up the claim on the session. The writer must not be used afterwards.
-func (w *Writer) Release() { w.appender.Release() }
+// begin folds the session up to its durable entry seq, and takes the position from the
+// fold. Called by Open.
+func (w *Writer) begin(ctx context.Context, seq eventlog.Seq) error {
+	if err := w.loadFold(ctx, seq); err != nil {
+		return err
+	}
+	state := session.StateOf(w.fold)
+	switch {
+	case state == nil:
+		return fmt.Errorf("the projections lack %q", session.ProjectionSession)
+	case session.PerformancesOf(w.fold) == nil:
+		return fmt.Errorf("the projections lack %q", session.ProjectionPerformances)
+	}
+	w.next.Frontier = Frontier{At: w.fold.At(), Time: state.Time()}
+	w.next.reacts = w.reactor != nil && w.reactor.Reacts(w.fold)
+	return nil
+}
 
-// SetReactor installs the session's reactor. It is called once, before the first
-// turn.
-func (w *Writer) SetReactor(r Reactor) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.reactor, w.next.reacts = r, r.Reacts(w.fold)
+// loadFold makes the fold at the durable entry seq.
+func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
+	size, err := w.group.cfg.Log.DiskSize(ctx, w.Name())
+	if err != nil {
+		return err
+	}
+	fold, err := w.travel.Fold(ctx, seq)
+	if err != nil {
+		return err
+	}
+	if state := session.StateOf(fold); state != nil && state.Rules() > session.Rules {
+		return &session.RulesError{Session: w.Name(), Recorded: state.Rules(), Present: session.Rules}
+	}
+	if p := session.PerformancesOf(fold); p != nil {
+		if refused, skipped := p.Scheduler().Refused(); refused > 0 || skipped > 0 {
+			w.group.cfg.Logger.Warn("the session asks for more than its budget", slog.String("session", w.Name()),
+				slog.Uint64("declarations_not_in_force", refused), slog.Uint64("performances_not_made", skipped))
+		}
+	}
+	w.fold, w.logBytes = fold, size
+	w.warned = 0
+	if st := session.StageOf(fold); st != nil {
+		// Those of the entries before the opening were logged by the program that recorded them.
+		for _, u := range st.Unresolved(0) {
+			if u.Signal > uint64(w.openedSeq) || u.At > w.openedAt {
+				break
+			}
+			w.warned++
+		}
+	}
+	w.warnUnresolved()
+	w.backlog.keepAll()
+	return nil
+}
+
+// load makes the fold at the newest durable entry, when it is needed for the first
+// time. If that fails, the fold is that of a session without entries, and nothing more
+// is recorded. Called with mu held.
+func (w *Writer) load() {
+	w.backlog.keepAll() // before the head is read: batches that become durable later are not in the fold
+	err := w.loadFold(context.Background(), w.log.Head().Seq)
+	if err != nil {
+		w.fail(err)
+		w.fold, err = w.travel.Fold(context.Background(), 0)
+		if err != nil {
+			panic("sajou: a fold without entries: " + err.Error())
+		}
+		return
+	}
+	w.snapshot() // one may have become due before the fold was made
+}
+
+// Release gives up the claim on the session. The writer must not be used afterwards.
+func (w *Writer) Release() {
+	w.appender.Release()
+	w.group.mu.Lock()
+	defer w.group.mu.Unlock()
+	delete(w.group.writers, w.Name())
 }
 
 // Name returns the session's name.
@@ -214,22 +286,22 @@ func (w *Writer) Err() error { return w.group.cfg.Log.Err() }
 func (w *Writer) Failed() <-chan struct{} { return w.group.cfg.Log.Failed() }
 
 // Authority returns the source of the session's time.
-func (w *Writer) Authority() session.TimeAuthority {
-	authority := w.authority
-	w.Look(func(f *projection.Fold) {
-		if state, ok := f.State(session.ProjectionSession).(*session.State); ok && state.Time().Authority != "" {
-			authority = state.Time().Authority
-		}
-	})
-	return authority
+func (w *Writer) Authority() session.TimeAuthority { return w.authority }
+
+// KeepCurrent has every batch folded as soon as it is staged, from now on.
+func (w *Writer) KeepCurrent() {
+	w.backlog.mu.Lock()
+	w.backlog.eager = true
+	w.backlog.mu.Unlock()
+	w.catchUp()
 }
 
 // Look runs f with the newest state, which it may read and must not keep. No
 // other state than the fold's is exclusive in f.
 func (w *Writer) Look(f func(*projection.Fold)) {
-	w.catchUp()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.foldBacklog()
 	f(w.fold)
 }
 
@@ -257,6 +329,7 @@ func (w *Writer) State(ctx context.Context) (*projection.Fold, error) {
 // It returns once the batches that f kept are durable, or when ctx ends; see
 // [eventlog.Appender.Write]. The error of f takes precedence.
 func (w *Writer) Decide(ctx context.Context, f func(*Turn) error) error {
+	w.prepare()
 	var refused error
 	err := w.appender.Write(ctx, func(round *eventlog.Round) {
 		refused = w.inTurn(round, func(t *Turn) error {
@@ -267,6 +340,16 @@ func (w *Writer) Decide(ctx context.Context, f func(*Turn) error) error {
 		})
 	})
 	return cmp.Or(refused, err)
+}
+
+// prepare makes the fold before a round needs it, so that no other writer of the
+// session waits for it.
+func (w *Writer) prepare() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fold == nil {
+		w.load()
+	}
 }
 
 // Append runs f in a round of the log, alone, and returns the ticket that f

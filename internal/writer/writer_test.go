@@ -18,14 +18,14 @@ import (
 )
 
 // open returns a writer of a new session, and the session's log.
-func open(t *testing.T, authority session.TimeAuthority) (*writer.Group, *writer.Writer, *eventlog.Session) {
+func open(t *testing.T, authority session.TimeAuthority, reactor writer.Reactor) (*writer.Group, *writer.Writer, *eventlog.Session) {
 	t.Helper()
 	log, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	s, err := log.Session("a")
 	require.NoError(t, err)
 	g := writer.NewGroup(writer.Config{Log: log, Now: func() time.Time { return time.Unix(1_700_000_000, 0) }})
-	w, err := g.Open(t.Context(), s, authority, session.NewReplay(&s.SessionReader, session.Projections(session.ProjectionConfig{}), nil))
+	w, err := g.Open(t.Context(), s, authority, session.NewReplay(&s.SessionReader, session.Projections(session.ProjectionConfig{}), nil), reactor)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		g.Stop()
@@ -86,7 +86,7 @@ func TestFirstEntries(t *testing.T) {
 		session.TimeWall:   {"opened", "signal", "clock", "tick"},
 	} {
 		t.Run(string(authority), func(t *testing.T) {
-			_, w, _ := open(t, authority)
+			_, w, _ := open(t, authority, nil)
 			require.Equal(t, authority, w.Authority())
 			add(t, w, 0)
 			tick(t, w)
@@ -100,7 +100,7 @@ func TestFirstEntries(t *testing.T) {
 // A decision sees every batch that was staged before it, and the batches that it
 // kept itself.
 func TestDecisionsSeeTheNewestState(t *testing.T) {
-	_, w, _ := open(t, session.TimeManual)
+	_, w, _ := open(t, session.TimeManual, nil)
 	for i := range 300 { // more than a call folds by itself
 		add(t, w, time.Duration(i)*time.Millisecond)
 	}
@@ -117,10 +117,10 @@ func TestDecisionsSeeTheNewestState(t *testing.T) {
 	require.Equal(t, time.Second, w.Clock().Now())
 }
 
-// echo puts a tick behind every signal.
+// echo puts a tick behind every signal, once the session has begun.
 type echo struct{ seqs []eventlog.Seq }
 
-func (*echo) Reacts(*projection.Fold) bool { return true }
+func (*echo) Reacts(f *projection.Fold) bool { return f.Head().Seq > 0 }
 
 func (r *echo) React(t *writer.Turn, drafts []eventlog.Draft) (all []eventlog.Draft, err error) {
 	for _, d := range drafts {
@@ -137,20 +137,20 @@ func (r *echo) React(t *writer.Turn, drafts []eventlog.Draft) (all []eventlog.Dr
 // A reactor extends batches before they are sealed, and knows the numbers that
 // their entries will have.
 func TestReactorExtendsBatches(t *testing.T) {
-	_, w, _ := open(t, session.TimeManual)
 	r := &echo{}
-	w.SetReactor(r)
+	_, w, _ := open(t, session.TimeManual, r)
+	tick(t, w)
 	add(t, w, 0)
 	add(t, w, 0)
-	if diff := cmp.Diff([]string{"opened", "signal", "tick", "signal", "tick"}, words(t, w)); diff != "" {
+	if diff := cmp.Diff([]string{"opened", "tick", "signal", "tick", "signal", "tick"}, words(t, w)); diff != "" {
 		t.Errorf("entries (-want +got)\n%s", diff)
 	}
-	require.Equal(t, []eventlog.Seq{2, 4}, r.seqs)
+	require.Equal(t, []eventlog.Seq{3, 5}, r.seqs)
 }
 
 // No append goes past the writer.
 func TestAppendsPastTheWriterAreRefused(t *testing.T) {
-	_, w, s := open(t, session.TimeManual)
+	_, w, s := open(t, session.TimeManual, nil)
 	add(t, w, 0)
 	var d session.Drafts
 	d.Tick(time.Second)
@@ -169,22 +169,26 @@ func TestFailedOpenReleasesTheSession(t *testing.T) {
 	defer func() { require.NoError(t, log.Close()) }()
 	s, err := log.Session("a")
 	require.NoError(t, err)
+	var first session.Drafts
+	first.Opened(0, session.TimeManual)
+	_, err = s.Append(t.Context(), eventlog.Batch{Drafts: first.List()})
+	require.NoError(t, err)
 	g := writer.NewGroup(writer.Config{Log: log, Now: time.Now})
 	for _, name := range []string{session.ProjectionSession, session.ProjectionPerformances} {
 		set := session.Projections(session.ProjectionConfig{})
 		set = slices.DeleteFunc(set, func(p projection.Projection) bool { return p.Name == name })
-		_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+		_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 		require.ErrorContains(t, err, "lack")
 	}
 	appender, err := s.Claim()
 	require.NoError(t, err)
 	set := session.Projections(session.ProjectionConfig{})
-	_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+	_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 	require.ErrorIs(t, err, eventlog.ErrClaimed)
 	_, err = s.Claim()
 	require.ErrorIs(t, err, eventlog.ErrClaimed) // the failed Open did not release another's claim
 	appender.Release()
-	w, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil))
+	w, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 	require.NoError(t, err)
 	w.Release()
 	_, err = s.Claim()
@@ -193,7 +197,7 @@ func TestFailedOpenReleasesTheSession(t *testing.T) {
 
 // The context of work ends with Stop, and no work begins after it.
 func TestStop(t *testing.T) {
-	g, w, _ := open(t, session.TimeManual)
+	g, w, _ := open(t, session.TimeManual, nil)
 	ended := make(chan struct{})
 	require.True(t, w.Go(func(ctx context.Context) {
 		<-ctx.Done()

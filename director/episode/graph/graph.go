@@ -1,7 +1,7 @@
-// Package graph draws an episode as its author sees it: beats along the
-// turns, what each waits for, the choices they open and the flags that these
-// set. A [Graph] is for programs; [Graph.Text] and [Graph.AppendSVG] are for
-// people. The same episode always gives the same bytes.
+// Package graph draws the structure of an episode: its beats along the turns,
+// the requirements of each beat, the choice points that a beat opens, and the
+// flags that options set. Programs read a [Graph]; [Graph.Text] and
+// [Graph.AppendSVG] draw it. The same episode always gives the same bytes.
 package graph
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/sajou-dev/sajou-go/director/episode"
 )
 
-// Graph is an episode as nodes and what leads from one to the other.
+// Graph is the structure of an episode: its nodes and the edges between them.
 type Graph struct {
 	Episode    string          `json:"episode"`
 	Title      string          `json:"title,omitempty"`
 	Budget     int             `json:"turn_budget"`
-	Turns      int             `json:"turns"` // the last that anything speaks of
+	Turns      int             `json:"turns"` // the last turn that the episode names
 	Beats      []BeatNode      `json:"beats"`
 	Choices    []ChoiceNode    `json:"choice_points"`
 	Objectives []ObjectiveNode `json:"objectives"`
@@ -42,8 +42,8 @@ type BeatNode struct {
 // ChoiceNode is a choice point of a [Graph].
 type ChoiceNode struct {
 	ID      string       `json:"id"`
-	Beat    string       `json:"beat,omitempty"` // whose landing opens it
-	Turn    int          `json:"turn,omitempty"` // that opens it, of a legacy one
+	Beat    string       `json:"beat,omitempty"` // the beat that opens it when it lands
+	Turn    int          `json:"turn,omitempty"` // the turn that opens it, for a choice point of the episode
 	After   string       `json:"after_objective,omitempty"`
 	Prompt  string       `json:"prompt,omitempty"`
 	Options []OptionNode `json:"choices"`
@@ -66,11 +66,11 @@ type ObjectiveNode struct {
 	Lost    int    `json:"failure_turn,omitempty"`
 }
 
-// FlagNode is a flag of a [Graph]. What sets, clears and reads it has the form of
-// [Edge]'s nodes.
+// FlagNode is a flag of a [Graph]. The nodes that set, clear and read it are written as
+// in [Edge].
 type FlagNode struct {
 	Name   string   `json:"name"`
-	Given  bool     `json:"given,omitempty"` // an episode before may have set it
+	Given  bool     `json:"given,omitempty"` // an earlier episode may have set it
 	Set    []string `json:"set_by"`
 	Clear  []string `json:"cleared_by,omitempty"`
 	ReadBy []string `json:"read_by"`
@@ -78,14 +78,14 @@ type FlagNode struct {
 
 // Edge leads from a node to one that depends on it. A node is "beat:ID",
 // "choice:POINT/OPTION", "point:ID", "flag:NAME", "objective:ID",
-// "context:INDEX", or "signal:TYPE" and "effect:WORD" for what is heard outside.
+// "context:INDEX", or "signal:TYPE" and "effect:WORD" for entries of a log.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Kind string `json:"kind"` // "requires_beat", "requires_flag", "opens", "sets", "clears" or "reads"
 }
 
-// Of makes the graph of an episode.
+// Of returns the graph of an episode.
 func Of(e *episode.Episode) Graph {
 	g := Graph{
 		Episode: e.ID, Title: e.Title, Budget: e.Budget, Turns: max(e.Budget, 1),

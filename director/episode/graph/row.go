@@ -18,7 +18,7 @@ type row struct {
 	from, to int
 	marks    []mark
 	note     string
-	head     bool // it begins a part
+	head     bool // the heading of a part
 }
 
 // mark is a sign at one turn.
@@ -27,8 +27,8 @@ type mark struct {
 	sign rune // '?' a choice opens, '+' an objective is won, '-' it is lost
 }
 
-// rows lays a graph out: every beat with its choice below it, then what stands
-// on its own.
+// rows returns the rows of a drawing: each beat with its choice point below it,
+// then the flags, objectives and choice points that belong to no beat.
 func (g *Graph) rows() []row {
 	points := make(map[string]*ChoiceNode, len(g.Choices))
 	for i := range g.Choices {
@@ -104,7 +104,7 @@ func (g *Graph) rows() []row {
 	return rows
 }
 
-// named lists nodes for people, the first few of many.
+// named lists the names of nodes in one line, with a count of those left out.
 func named(nodes []string) string {
 	const most = 5
 	var names []string
@@ -143,8 +143,8 @@ func (p *ChoiceNode) rows(indent int) []row {
 	return rows
 }
 
-// fit makes a text one line of at most so many columns, in which nothing but
-// what can be seen is left.
+// fit returns a text as one line of at most the given number of columns, without
+// characters that are not graphic.
 func fit(s string, columns int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

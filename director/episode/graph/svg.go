@@ -20,11 +20,11 @@ const (
 	barHeight = 12
 )
 
-// box is where something is drawn. Boxes of texts and bars never overlap.
+// box is the area of a text or a bar. Boxes never overlap.
 type box struct{ x, y, w, h int }
 
-// net is a line that joins what brings about with what depends on it: a beat
-// with those that require it, a flag with what sets and what reads it.
+// net is a line that joins a cause with its dependents: a beat with the beats
+// that require it, a flag with the nodes that set and read it.
 type net struct {
 	from, to []int // rows
 	dashed   bool
@@ -36,11 +36,11 @@ func (n *net) span() (top, bottom int) {
 	return slices.Min(all), slices.Max(all)
 }
 
-// layout is where everything is drawn.
+// layout holds the positions of all parts of a drawing.
 type layout struct {
 	rows          []row
 	y             []int // the top of each row
-	labels, bars  []box // of each row; bars are empty where there is none
+	labels, bars  []box // of each row; an empty bar is not drawn
 	notes         []box
 	nets          []net
 	omitted       int // nets for which there was no lane
@@ -91,7 +91,7 @@ func (g *Graph) layout() *layout {
 	return l
 }
 
-// nets joins rows: one net for each beat that is required and for each flag.
+// nets returns one net for each beat that is required and for each flag.
 func (g *Graph) nets(rows []row) []net {
 	at := make(map[string]int, len(rows))
 	for i, r := range rows {
@@ -135,8 +135,8 @@ func (g *Graph) nets(rows []row) []net {
 	return nets
 }
 
-// assign gives each net a lane of its own as far as it goes; the shorter ones
-// are nearer to the turns.
+// assign gives each net a lane that no other net uses in the same rows. Shorter
+// nets get lanes nearer to the turns.
 func (l *layout) assign() {
 	slices.SortStableFunc(l.nets, func(a, b net) int {
 		at, ab := a.span()
@@ -164,7 +164,7 @@ func (l *layout) assign() {
 	l.nets, l.lanes = kept, len(taken)
 }
 
-// AppendSVG appends the graph as a picture.
+// AppendSVG appends the drawing of the graph, as SVG.
 func (g *Graph) AppendSVG(dst []byte) []byte {
 	l := g.layout()
 	w := svg{dst}
@@ -199,7 +199,7 @@ func (g *Graph) AppendSVG(dst []byte) []byte {
 	return w.b
 }
 
-// axis draws the turns, and where the budget ends.
+// axis draws the turns and the end of the turn budget.
 func (l *layout) axis(w *svg, budget int) {
 	y := margin + rowHeight
 	room := charWidth * (len(strconv.Itoa(l.turns)) + 1)
@@ -212,8 +212,8 @@ func (l *layout) axis(w *svg, budget int) {
 	}
 }
 
-// bar draws when a beat is wanted: lightly from the turn before its target,
-// and darkly in the turn of its deadline.
+// bar draws the turns of a beat: lightly from the turn before its target, and
+// darkly in the turn of its deadline.
 func (l *layout) bar(w *svg, i int) {
 	b, r := l.bars[i], l.rows[i]
 	if b.w == 0 {
@@ -229,7 +229,7 @@ func (l *layout) bar(w *svg, i int) {
 	}
 }
 
-// inks tell nets apart that run beside each other.
+// inks are the colors of nets. Neighboring nets have different ones.
 var inks = []string{"#1b7a3d", "#a3541b", "#6a3d9a", "#0f7a86", "#b02a5b", "#6b6b00"}
 
 func (l *layout) net(w *svg, n *net) {
@@ -237,7 +237,7 @@ func (l *layout) net(w *svg, n *net) {
 	end := l.gutter + l.lanes*laneWidth + 14
 	x := end - 14 - n.lane*laneWidth
 	top, bottom := n.span()
-	// What comes from a row leaves it a little lower than what leads to it.
+	// A net leaves its source row a little below the line by which nets enter it.
 	y := func(row int, to bool) int {
 		if to {
 			return l.y[row] + rowHeight/2 - 3

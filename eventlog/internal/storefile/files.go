@@ -330,6 +330,14 @@ func (l *Ledger) announce(name string) error {
 	})
 }
 
+// HasLog reports whether a file of the write-ahead log is one that the store wrote.
+func (l *Ledger) HasLog(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.state.Logs[name]
+	return ok
+}
+
 // moved records that a marker file was created. The marker counts from the next sync
 // of the directory, which comes before any deletion.
 func (l *Ledger) moved(name string) {

@@ -23,9 +23,13 @@ func Info(a *cli.App) *cobra.Command {
 		Use:   "info [SESSION]",
 		Short: "Summarize a session",
 		Long: `Info summarizes a session: its entries by kind, its signals by type, when it
-began and how long it lasts, its head and genesis hashes, its size on disk, its
-snapshots, and the digest of each projection at its end. Sessions with equal
-entries have equal digests on every machine.`,
+began and how long it lasts, its head and genesis hashes, its size in the tables
+of the store, its snapshots, the space that the whole store takes on the disk,
+and the digest of each projection at its end. Sessions with equal entries have
+equal digests on every machine.
+
+Entries of a program that did not close the store are in the write-ahead log. They
+count for the store, and not for the session, until the store is next closed.`,
 		Example: `  sajou-replay info
   sajou-replay info night-shift -o json`,
 		Args: cli.Between(0, 1),
@@ -55,8 +59,26 @@ type infoView struct {
 	Head      cli.HeadView      `json:"head"`
 	Genesis   string            `json:"genesis"`
 	Bytes     uint64            `json:"bytes"`
+	Store     usageView         `json:"store"`
 	Snapshots int               `json:"snapshots"`
 	Digests   map[string]string `json:"digests"`
+}
+
+// usageView is an [eventlog.DiskUsage].
+type usageView struct {
+	Bytes         uint64 `json:"bytes"`
+	Tables        uint64 `json:"tables"`
+	WriteAheadLog uint64 `json:"write_ahead_log"`
+	Snapshots     uint64 `json:"snapshots"`
+	Other         uint64 `json:"other"`
+}
+
+func viewUsage(u eventlog.DiskUsage) usageView {
+	return usageView{Bytes: u.Total(), Tables: u.Tables, WriteAheadLog: u.Logs, Snapshots: u.Snapshots, Other: u.Other}
+}
+
+func (u usageView) String() string {
+	return fmt.Sprintf("%d bytes (tables %d, write-ahead log %d, snapshots %d, other %d)", u.Bytes, u.Tables, u.WriteAheadLog, u.Snapshots, u.Other)
 }
 
 func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
@@ -106,6 +128,11 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	if v.Bytes, err = t.Engine.Log().DiskSize(ctx, t.Name); err != nil {
 		return err
 	}
+	usage, err := t.Engine.Log().DiskUsage()
+	if err != nil {
+		return err
+	}
+	v.Store = viewUsage(usage)
 	if snaps := t.Engine.Snapshots(); snaps != nil {
 		list, err := snaps.List(t.Name)
 		if err != nil {
@@ -135,7 +162,8 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	}
 	fmt.Fprintf(&b, "head       %v\n", head)
 	fmt.Fprintf(&b, "genesis    %s\n", v.Genesis)
-	fmt.Fprintf(&b, "on disk    %d bytes, %s\n", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	fmt.Fprintf(&b, "on disk    %d bytes in tables, %s\n", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	fmt.Fprintf(&b, "store      %v\n", v.Store)
 	fmt.Fprintf(&b, "digests    %s\n", strings.Join(digests, ", "))
 	return a.Output().One(b.String(), v)
 }

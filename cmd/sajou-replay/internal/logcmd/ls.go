@@ -21,7 +21,9 @@ func Ls(a *cli.App) *cobra.Command {
 		Short: "List the sessions of the store",
 		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
 has the name of the session, the number of its entries, the session time that
-they span, and its head. Keep a copy of the head outside of the store: verify
+they span, and its head. The last line of text is the space that the store takes on
+the disk; with -o json and -o jsonl, each line has the bytes of the session in the
+tables of the store, and info has the space of the store. Keep a copy of the head outside of the store: verify
 --head can then prove that no entry was removed from the end.
 
 Ls lists a session whose newest entries cannot be read as damaged, and exits
@@ -77,12 +79,17 @@ without a session record. It then exits with 3.`,
 					return err
 				}
 				head, at := log.Head(), log.At()
+				bytes, err := engine.Log().DiskSize(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
 				value, err := cli.Marshal(struct {
 					Session string       `json:"session"`
 					Entries uint64       `json:"entries"`
 					At      float64      `json:"at"`
+					Bytes   uint64       `json:"bytes"`
 					Head    cli.HeadView `json:"head"`
-				}{name, uint64(head.Seq), projection.Millis(at), cli.ViewHead(head)})
+				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head)})
 				if err != nil {
 					return err
 				}
@@ -97,6 +104,15 @@ without a session record. It then exits with 3.`,
 					return err
 				}
 				if err := o.Item(fmt.Sprintf("damaged: %s: %s", f.Kind, cli.OneLine(f.Detail)), value); err != nil {
+					return err
+				}
+			}
+			if !o.JSON() && len(names) > 0 {
+				usage, err := engine.Log().DiskUsage()
+				if err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(o, "store: %v\n", viewUsage(usage)); err != nil {
 					return err
 				}
 			}
