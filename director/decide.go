@@ -214,7 +214,7 @@ type Offer struct {
 
 func (s *State) offer(i int) *Offer {
 	point, at := &s.episode.Choices[i], s.core.choices.at(i)
-	o := &Offer{ID: point.ID, Prompt: point.Prompt, Options: point.Options, Mode: ModeFloating, Said: at.said}
+	o := &Offer{ID: point.ID, Prompt: point.PromptAfter(at.said), Options: point.Options, Mode: ModeFloating, Said: at.said}
 	if point.Beat >= 0 {
 		o.Mode, o.Beat = ModeReplacement, s.episode.Beats[point.Beat].ID
 	}

@@ -46,16 +46,20 @@ func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcom
 
 // report reports the outcome of an intent to the metrics and the log.
 func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome, took IntentTiming) {
-	cfg, world := &a.cfg, a.w.Name()
+	cfg, name := &a.cfg, a.w.Name()
 	var code agents.Code
 	if o.Rejection != nil {
 		code = o.Rejection.Code
 	}
-	cfg.Metrics.Intent(world, in.AgentID, o.Status, code, took)
+	cfg.Metrics.Intent(name, in.AgentID, o.Status, code, took)
+	if world.UsesLegacyPosition(in.Kind, in.Payload) && a.legacyMove.CompareAndSwap(false, true) {
+		cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the payload member position of a Move is deprecated; write to",
+			slog.String(worldIDKey, name), slog.String(agentIDKey, in.AgentID), slog.String(reqIDKey, in.ReqID))
+	}
 	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "intent", slog.String(worldIDKey, world),
+	cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "intent", slog.String(worldIDKey, name),
 		slog.String(agentIDKey, in.AgentID), slog.String(reqIDKey, in.ReqID), slog.String("kind", in.Kind),
 		slog.Uint64(globalSeqKey, o.GlobalSeq), slog.String("status", o.Status.String()), slog.String("code", string(code)),
 		latency(took.Total))
