@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ import (
 // them. A core that only folds needs neither.
 type Core struct {
 	options   Options
+	rules     int           // see SetRules
 	name      string        // of the world; see Bind
 	memory    FinalOutcomes // nil: the core only folds
 	room      int           // see Limit
@@ -167,7 +169,7 @@ func NewCore(options Options) (*Core, error) {
 		return nil, err
 	}
 	return &Core{
-		options: options, world: w, audience: view.NewAudience(), config: config, written: jsonvalue.Empty(),
+		options: options, rules: math.MaxInt, world: w, audience: view.NewAudience(), config: config, written: jsonvalue.Empty(),
 		agents: map[string]*agentState{}, left: map[string]uint64{},
 	}, nil
 }
@@ -544,7 +546,7 @@ func (c *Core) applyAgent(v signal.Value, out *Applied) error {
 	delta := a.observer.Begin(c.world.ReadOnly, seq)
 	// Deltas in flight by the old policy still arrive before the view. The view itself
 	// conflicts with no generation: the effects that it shows did so, or did not.
-	at := c.deliver(a, c.now, delta, out)
+	at := c.deliver(a, c.now, delta, true, out)
 	if seq := delta.ViewSeq; seq > a.seen(a.delivered) {
 		a.send(c.now, inFlightDelta{at: at, seq: seq, own: true, visible: true})
 	}
@@ -617,6 +619,7 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 		c.drop(by, e.ReqID)
 	}
 	out.Effect, out.Changes = &e, changes
+	passes := c.passesTime(e)
 	concerned := c.audience.Follow(c.world.ReadOnly, e, changes)
 	out.Deliveries = slices.Grow(out.Deliveries, len(concerned))
 	for _, id := range concerned {
@@ -626,11 +629,21 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 		if minds {
 			before = a.observer.Rendered(changes.Touched())
 		}
-		delta, ok := a.observer.Update(c.world.ReadOnly, e, changes)
+		var delta view.Delta
+		var ok bool
+		if passes {
+			delta, ok = a.observer.Pass(c.world.ReadOnly, e, changes)
+		} else {
+			delta, ok = a.observer.Update(c.world.ReadOnly, e, changes)
+		}
 		if !ok {
 			continue
 		}
-		at := c.deliver(a, c.arrives(a, e), delta, out)
+		news := delta.ViewSeq == e.GlobalSeq
+		at := c.deliver(a, c.arrives(a, e), delta, news, out)
+		if !news {
+			continue
+		}
 		n := inFlightDelta{at: at, seq: delta.ViewSeq, own: e.SourceID == a.id, visible: len(delta.Patches) > 0}
 		if minds {
 			n.footprint = footprint(a.observer, c.world.ReadOnly, e, changes, before)
@@ -644,6 +657,24 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 	}
 	return nil
 }
+
+// rulesPassingTime is the number of the rules from which on the passing of time is no
+// news: before, each tick made every context stale, and cancelled the generations of the
+// agents that were sent it.
+const rulesPassingTime = 2
+
+// passesTime reports whether an effect moves time and nothing else, unless a handler
+// gives it a meaning that an agent can see. An agent that observes such an effect is
+// sent it, but it makes no context stale, by whatever policy, and interrupts nothing.
+func (c *Core) passesTime(e world.Effect) bool {
+	return e.Kind == KindTimeTick && e.ReqID == "" && c.rules >= rulesPassingTime
+}
+
+// SetRules has c fold by the rules of a number, which the first entry of a session
+// records; see session.Rules. It must be called before the first record is applied, and
+// again on a restored core, whose state does not hold the number. A new core has the
+// present rules.
+func (c *Core) SetRules(number int) { c.rules = number }
 
 // arrives returns when the delta of an effect would reach an agent.
 func (c *Core) arrives(a *agentState, e world.Effect) time.Duration {
@@ -665,10 +696,12 @@ func (c *Core) arrives(a *agentState, e world.Effect) time.Duration {
 
 // deliver adds a delivery. It arrives no earlier than the one before it, because its
 // patch applies to the view that the previous one leads to.
-func (c *Core) deliver(a *agentState, at time.Duration, delta view.Delta, out *Applied) time.Duration {
+func (c *Core) deliver(a *agentState, at time.Duration, delta view.Delta, news bool, out *Applied) time.Duration {
 	a.delivered = max(a.delivered, at)
+	if news {
+		a.sent.add(sentDelivery{delta.ViewSeq, a.deliveries})
+	}
 	a.deliveries++
-	a.sent.add(delta.ViewSeq)
 	out.Deliveries = append(out.Deliveries, Delivery{a.id, a.delivered, a.deliveries, delta})
 	return a.delivered
 }

@@ -32,7 +32,8 @@ const coreVersion = 6
 //	left           [[id, deliveries]…] of agents that have left, in the order of ids
 //	value          as registered
 //	observer       bytes of [view.Observer.AppendState]
-//	sent           [view_seq, increase…] of the last deliveries
+//	sent           [view_seq, increase…] of the last deliveries; -n stands for n
+//	               deliveries that were no news and followed the one before it
 //	interrupted    time of the last interruption, or nil
 //	arrivals       [[at, seq, own, visible, [class…], [path…]]…]
 //	uses           [[at, intents, tokens]…]
@@ -74,12 +75,7 @@ func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 	dst = msgp.AppendUint64(dst, a.seen(now))
 	dst = msgp.AppendInt64(dst, int64(a.delivered))
 	dst = msgp.AppendUint64(dst, a.deliveries)
-	dst = msgp.AppendArrayHeader(dst, uint32(len(a.sent)))
-	last := uint64(0)
-	for _, seq := range a.sent {
-		dst = msgp.AppendUint64(dst, seq-last)
-		last = seq
-	}
+	dst = a.appendSent(dst)
 	if a.ever {
 		dst = msgp.AppendInt64(dst, int64(a.interrupted))
 	} else {
@@ -130,6 +126,28 @@ func (a *agentState) append(dst, observer []byte, now time.Duration) []byte {
 	}
 	return dst
 }
+
+func (a *agentState) appendSent(dst []byte) []byte {
+	runs := 0
+	for i := range a.sent {
+		if a.quiet(i) > 0 {
+			runs++
+		}
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(a.sent)+runs))
+	last := uint64(0)
+	for i, d := range a.sent {
+		dst = msgp.AppendUint64(dst, d.seq-last)
+		last = d.seq
+		if n := a.quiet(i); n > 0 {
+			dst = msgp.AppendInt64(dst, -int64(n))
+		}
+	}
+	return dst
+}
+
+// quiet returns how many deliveries that were no news followed element i of sent.
+func (a *agentState) quiet(i int) uint64 { return a.end(i) - a.sent[i].number - 1 }
 
 func appendNames(dst []byte, names []string) []byte {
 	dst = msgp.AppendArrayHeader(dst, uint32(len(names)))
@@ -231,22 +249,7 @@ func (c *Core) restoreAgent(r *codec.StateReader) *agentState {
 	a.latest = r.Uint()
 	a.delivered = r.Duration()
 	a.deliveries = r.Uint()
-	for range r.ArrayOf(MaxSent) {
-		step, last := r.Uint(), uint64(0)
-		if n := len(a.sent); n > 0 {
-			last = a.sent[n-1]
-		}
-		if r.Err == nil && (step > math.MaxInt64 || last > math.MaxInt64) {
-			r.Fail("deliveries beyond the world's end")
-		}
-		if r.Err != nil {
-			return nil
-		}
-		a.sent = append(a.sent, last+step)
-	}
-	if n := len(a.sent); r.Err == nil && (n == 0 || a.sent[n-1] != a.observer.ViewSeq() || uint64(n) > a.deliveries || a.observer.Number() != a.deliveries) {
-		r.Fail("deliveries that do not lead to the view")
-	}
+	a.restoreSent(r)
 	if !r.None() {
 		a.interrupted, a.ever = r.Duration(), true
 	}
@@ -290,6 +293,36 @@ func (c *Core) restoreAgent(r *codec.StateReader) *agentState {
 		r.Fail("an agent that has seen more than there is")
 	}
 	return a
+}
+
+// restoreSent reads the last deliveries of an agent whose observer has been read.
+func (a *agentState) restoreSent(r *codec.StateReader) {
+	seq, number := uint64(0), uint64(0) // number counts from the first that is kept
+	for range r.ArrayOf(2 * MaxSent) {
+		step := r.Between(math.MinInt64+1, math.MaxInt64, "a view_seq or a number of deliveries,")
+		switch {
+		case r.Err != nil:
+		case step < 0 && (len(a.sent) == 0 || uint64(-step) > a.deliveries-number):
+			r.Fail("deliveries before the first or after the last")
+		case step < 0:
+			number += uint64(-step)
+		case seq > math.MaxInt64-uint64(step) || len(a.sent) == MaxSent || number == a.deliveries:
+			r.Fail("deliveries beyond the world's end")
+		default:
+			seq += uint64(step)
+			a.sent = append(a.sent, sentDelivery{seq, number})
+			number++
+		}
+		if r.Err != nil {
+			return
+		}
+	}
+	if r.Err == nil && (number == 0 || seq != a.observer.ViewSeq() || a.observer.Number() != a.deliveries) {
+		r.Fail("deliveries that do not lead to the view")
+	}
+	for i := range a.sent {
+		a.sent[i].number += a.deliveries - number
+	}
 }
 
 func (c *Core) restoreQuota(r *codec.StateReader, a *agentState) {

@@ -13,26 +13,35 @@ import (
 // numbers and translates both ways.
 //
 // For that the state holds the global_seqs of an agent's last deliveries, so a replay
-// gives the same numbers.
+// gives the same numbers. A delivery that is no news, see passesTime, has a number of
+// its own but the view_seq of the one before it, so that no context becomes stale by it.
 
-// MaxSent is how many of an agent's last deliveries can be told apart. A
-// staleness threshold of as many or more means any number.
+// MaxSent is how many of an agent's last deliveries can be told apart; those of the
+// passing of time do not count. A staleness threshold of as many or more means any
+// number.
 const MaxSent = 256
 
-// sent holds the view_seqs of an agent's last deliveries, the newest last; they
-// never decrease.
-type sent []uint64
+// sent holds an agent's last deliveries, the newest last. Neither view_seqs nor
+// numbers decrease.
+type sent []sentDelivery
 
-func (s *sent) add(seq uint64) {
+// sentDelivery is one delivery, with those after it that were no news: they have its
+// view_seq, and the numbers up to that of the next element.
+type sentDelivery struct {
+	seq    uint64 // its view_seq
+	number uint64 // the agent's own
+}
+
+func (s *sent) add(d sentDelivery) {
 	if len(*s) >= MaxSent {
 		*s = slices.Delete(*s, 0, len(*s)-MaxSent+1)
 	}
-	*s = append(*s, seq)
+	*s = append(*s, d)
 }
 
 // upTo returns how many of the kept deliveries have at most this view_seq.
 func (s sent) upTo(seq uint64) int {
-	return sort.Search(len(s), func(i int) bool { return s[i] > seq })
+	return sort.Search(len(s), func(i int) bool { return s[i].seq > seq })
 }
 
 // gap returns how many view_seqs the agent was sent up to latest that are newer
@@ -41,13 +50,13 @@ func (s sent) gap(latest, context uint64) uint64 {
 	if latest <= context {
 		return 0
 	}
-	if len(s) >= MaxSent && context < s[0] {
+	if len(s) >= MaxSent && context < s[0].seq {
 		return MaxSent
 	}
 	newer := s[s.upTo(context):max(s.upTo(latest), s.upTo(context))]
 	gap := uint64(0)
-	for i, seq := range newer {
-		if i == 0 || seq != newer[i-1] { // a view by another policy has the view_seq of the one before it
+	for i, d := range newer {
+		if i == 0 || d.seq != newer[i-1].seq { // a view by another policy has the view_seq of the one before it
 			gap++
 		}
 	}
@@ -67,17 +76,22 @@ func (s sent) least(latest, threshold uint64) uint64 {
 	}
 	for i := s.upTo(latest) - 1; i >= 0; i-- {
 		if threshold == 0 || len(s) >= MaxSent && i == 0 {
-			return s[i]
+			return s[i].seq
 		}
-		if i > 0 && s[i-1] != s[i] {
+		if i > 0 && s[i-1].seq != s[i].seq {
 			threshold--
 		}
 	}
 	return 0
 }
 
-// first returns the number of the first delivery that is kept.
-func (a *agentState) first() uint64 { return a.deliveries - uint64(len(a.sent)) }
+// end returns the number after the last one that element i stands for.
+func (a *agentState) end(i int) uint64 {
+	if i+1 < len(a.sent) {
+		return a.sent[i+1].number
+	}
+	return a.deliveries
+}
 
 // Number returns the agent's own number of a global_seq: that of the newest
 // delivery up to it, deltas in flight included. It is 0 if the delivery is no longer
@@ -91,17 +105,28 @@ func (c *Core) Number(agent string, seq uint64) uint64 {
 	if n == 0 {
 		return 0
 	}
-	return a.first() + uint64(n) - 1
+	return a.end(n-1) - 1
+}
+
+// viewSeqOf returns the view_seq of a delivery by the agent's own number; false if the
+// delivery is not kept.
+func (a *agentState) viewSeqOf(number uint64) (uint64, bool) {
+	n := sort.Search(len(a.sent), func(i int) bool { return a.sent[i].number > number })
+	if n == 0 || number >= a.deliveries {
+		return 0, false
+	}
+	return a.sent[n-1].seq, true
 }
 
 // ViewSeqOf returns the view_seq of a delivery by the agent's own number, deltas in
 // flight included; 0 if the delivery is no longer kept.
 func (c *Core) ViewSeqOf(agent string, number uint64) uint64 {
 	a, ok := c.agents[agent]
-	if !ok || number < a.first() || number >= a.deliveries {
+	if !ok {
 		return 0
 	}
-	return a.sent[number-a.first()]
+	seq, _ := a.viewSeqOf(number)
+	return seq
 }
 
 // ContextSeq returns the view_seq of a context that an agent names by its own
@@ -114,15 +139,16 @@ func (c *Core) ContextSeq(now time.Duration, agent string, number uint64) uint64
 		return 0
 	}
 	latest := a.seen(max(now, c.now))
-	first := a.first()
+	if seq, kept := a.viewSeqOf(number); kept {
+		return min(seq, latest)
+	}
+	oldest := a.sent[0].seq
 	switch {
-	case number < first && len(a.sent) < MaxSent:
-		return min(a.sent[0], latest)
-	case number < first:
-		return min(a.sent[0]-min(a.sent[0], 1), latest)
 	case number >= a.deliveries:
 		return latest
+	case len(a.sent) < MaxSent:
+		return min(oldest, latest)
 	default:
-		return min(a.sent[number-first], latest)
+		return min(oldest-min(oldest, 1), latest)
 	}
 }

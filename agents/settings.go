@@ -145,8 +145,8 @@ type Config struct {
 	Settings  Settings
 	Classes   map[string]Settings // over Settings
 	Authority Authority
-	// TickEffects makes each tick that closes a quantum an effect too, of kind
-	// [KindTimeTick].
+	// TickEffects makes each tick an effect too, of kind [KindTimeTick], with the tick's
+	// sim_time.
 	TickEffects bool
 	Paused      bool
 	MaxAgents   int
@@ -161,7 +161,9 @@ type Config struct {
 	classValues map[string]signal.Value
 }
 
-// KindTimeTick is the kind of effect of a tick.
+// KindTimeTick is the kind of effect of a tick. An agent that observes it is sent it. It
+// makes no context stale and interrupts no generation, under any policy, unless a handler
+// makes it change the agent's view: that time passes is no news.
 const KindTimeTick = "TimeTick"
 
 // maxAgents bounds [Config.MaxAgents].

@@ -118,16 +118,13 @@ func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider 
 	if q.By == CloseTick || c.config.Authority == TimeWall {
 		d.most = d.simTime
 	}
-	if q.By == CloseTick && c.config.TickEffects {
-		tick := EffectDraft{KindTimeTick, jsonvalue.Fields{
-			{"sim_time", jsonvalue.Float(d.simTime)},
-			{"delta_time", jsonvalue.Float(q.DeltaTime)},
-			{"frame_number", jsonvalue.Uint(q.FrameNumber)},
-		}.Value(), q.SourceID, world.SchemaVersion}
-		d.draft(&Submission{Draft: &tick}, d.since)
-	}
+	ticks := q.By == CloseTick && c.config.TickEffects // the tick's effect is still to come
 	for d.waiting = c.order(q, d.simTime, subs); len(d.waiting) > 0; d.waiting = d.waiting[1:] {
 		p := d.waiting[0]
+		if ticks && p.time >= d.simTime {
+			ticks = false
+			d.tick()
+		}
 		o := &d.outcomes[p.index]
 		switch r := p.sub.untimely(); {
 		case r != nil:
@@ -140,7 +137,21 @@ func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider 
 			*o = Outcome{Rejection: &Rejection{Code: ErrInvalidIntent, Recovery: ModifyIntent, Reason: "neither an intent nor a draft"}}
 		}
 	}
+	if ticks {
+		d.tick()
+	}
 	return d
+}
+
+// tick takes the effect of the tick that closes the quantum. It comes first among the
+// effects of its instant, after those of submissions that are timed before it.
+func (d *decider) tick() {
+	tick := EffectDraft{KindTimeTick, jsonvalue.Fields{
+		{"sim_time", jsonvalue.Float(d.simTime)},
+		{"delta_time", jsonvalue.Float(d.q.DeltaTime)},
+		{"frame_number", jsonvalue.Uint(d.q.FrameNumber)},
+	}.Value(), d.q.SourceID, world.SchemaVersion}
+	d.draft(&Submission{Draft: &tick}, d.simTime)
 }
 
 // closing is the record of how the quantum closed.

@@ -195,6 +195,12 @@ type Config struct {
 	// FS is the file system. Nil means the operating system's.
 	FS vfs.FS
 
+	// Metrics receives measurements of appends and syncs. With nil, nothing is measured.
+	Metrics LogMetrics
+
+	// Now is the clock of Metrics; required with Metrics and otherwise never called.
+	Now func() time.Time
+
 	// Logger receives recovery notes and the store's own messages. Nil
 	// discards them.
 	Logger *slog.Logger
@@ -213,6 +219,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxBatch = max(c.MaxBatch, c.MaxEntry+chain.MaxBatchOverhead)
 	if c.NoteEntries < 0 || c.NoteWithin < 0 {
 		return c, fmt.Errorf("%w: the bounds of the noted heads must not be negative", ErrInvalid)
+	}
+	if c.Metrics != nil && c.Now == nil {
+		return c, fmt.Errorf("%w: metrics need a clock; set Config.Now", ErrInvalid)
 	}
 	c.NoteEntries = cmp.Or(c.NoteEntries, DefaultNoteEntries)
 	c.NoteWithin = cmp.Or(c.NoteWithin, DefaultNoteWithin)
@@ -272,6 +281,9 @@ type failure struct{ cause error }
 func newLog(cfg Config) *Log {
 	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
 	l.disk = storefile.NewFreezeFS(cfg.FS, l.fail)
+	if cfg.Metrics != nil {
+		l.disk.Synced, l.disk.Now = cfg.Metrics.FileSynced, cfg.Now
+	}
 	l.notes = newNotes(l)
 	return l
 }
@@ -463,6 +475,9 @@ func (l *Log) fail(cause error) {
 	if l.failure.CompareAndSwap(nil, &failure{cause}) {
 		close(l.failedCh)
 		l.cfg.Logger.Error("log is read-only after a failed write", slog.Any("err", cause))
+		if l.cfg.Metrics != nil {
+			l.cfg.Metrics.LogFailed(cause)
+		}
 	}
 }
 

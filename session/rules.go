@@ -8,17 +8,23 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
-// Rules is the number of the rules by which this program folds a session and
-// decides what each agent is sent. A new session records it in its first entry.
-// It grows with every change that alters a fold or a view.
+// Rules is the number of the rules by which this program folds a new session and
+// decides what each agent is sent. The session records it in its first entry. It grows
+// with every change that alters a fold or a view:
 //
-// Rules 0 are those of sessions that recorded no number. Until the first tagged
-// release, a session with a lower number is folded by the present rules: its
-// chain and its entries are what they were, but what its agents were really sent
-// can no longer be proven, and such questions return [ErrRules]. A session with a
-// higher number was recorded by a newer program; it can be verified, listed and
-// exported here, but not folded.
-const Rules = 1
+//	0  sessions that recorded no number
+//	1  the rules of the first sessions with a number
+//	2  a tick that only lets time pass is no news to an agent: see agents.KindTimeTick
+//
+// A session is folded by the rules under which it was recorded, from [FirstRules] on. One
+// of lower rules is folded by those of FirstRules: its chain and its entries are what
+// they were, but what its agents were really sent can no longer be proven, and such
+// questions return [ErrRules]. A session with a higher number was recorded by a newer
+// program; it can be verified, listed and exported here, but not folded.
+const Rules = 2
+
+// FirstRules is the number of the oldest rules that this program has; see [Rules].
+const FirstRules = 1
 
 // ErrRules marks a session that was recorded under other rules than those of
 // this program; see [RulesError].
@@ -28,7 +34,7 @@ var ErrRules = errors.New("sajou: recorded under other rules")
 // [ErrRules].
 type RulesError struct {
 	Session           string
-	Recorded, Present int // numbers of rules; Recorded is 0 for a session without one
+	Recorded, Present int // numbers of rules: the session's, 0 without one, and [Rules]
 }
 
 func (e *RulesError) Error() string {
@@ -36,8 +42,8 @@ func (e *RulesError) Error() string {
 		return fmt.Sprintf("sajou: session %q was recorded under rules %d by a newer program, and this one knows rules up to %d: it can be verified and exported here, not folded",
 			e.Session, e.Recorded, e.Present)
 	}
-	return fmt.Sprintf("sajou: session %q was recorded under rules %d, and this program has rules %d: what its agents were sent then cannot be proven",
-		e.Session, e.Recorded, e.Present)
+	return fmt.Sprintf("sajou: session %q was recorded under rules %d, and this program has rules %d to %d: what its agents were sent then cannot be proven",
+		e.Session, e.Recorded, FirstRules, e.Present)
 }
 
 func (e *RulesError) Unwrap() error { return ErrRules }

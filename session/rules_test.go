@@ -2,15 +2,18 @@ package session_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -56,5 +59,52 @@ func TestNewerRulesAreNotFolded(t *testing.T) {
 	}
 	if report, err := eng.Log().Verify(ctx, "future", verify.Options{}); err != nil || report.Fault != nil {
 		t.Errorf("verify: %+v, %v", report, err)
+	}
+}
+
+// A session is folded by the rules under which it was recorded, from its first entry and
+// from an image alike: under rules 1 each tick was news to the agents, and cancelled what
+// they generated.
+func TestRecordedRulesStay(t *testing.T) {
+	ctx := t.Context()
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	defer func() { _ = eng.Close() }()
+	for rules, want := range map[int]struct {
+		seq    uint64 // the view_seq of the agent
+		tokens int
+	}{0: {2, 0}, 1: {2, 0}, session.Rules: {0, 1}} {
+		name := fmt.Sprintf("rules-%d", rules)
+		var d session.Drafts
+		record := func(word, value string) {
+			d.Record(eventlog.KindEffect, 0, word, enginetest.Value(t, value))
+		}
+		record(agents.WordAgent, `{"agent_id":"a","policy":{"policy":"everything","debounce_ms":0}}`)
+		record(agents.WordEffect, `{"uuid":"1","kind":"TimeTick","payload":{},"global_seq":1,"sim_time":0.0,"source_id":"game"}`)
+		record(agents.WordToken, `{"agent_id":"a","req_id":"r","context_seq":1}`)
+		record(agents.WordEffect, `{"uuid":"2","kind":"TimeTick","payload":{},"global_seq":2,"sim_time":0.0,"source_id":"game"}`)
+		opened := eventlog.Draft{Kind: eventlog.KindSession, Data: openedUnder(rules)}
+		if rules == 0 {
+			opened.Data = []byte("\x92\xa6opened\x81\xa4time\xa4wall")
+		}
+		_, err := eng.Restore(ctx, name, eventlog.Batch{Drafts: append([]eventlog.Draft{opened}, d.List()...)})
+		require.NoError(t, err)
+
+		whole, err := enginetest.ReplayedAt(ctx, eng, name, 5)
+		require.NoError(t, err)
+		parts, err := enginetest.ReplayedAt(ctx, eng, name, 4)
+		require.NoError(t, err)
+		parts, err = parts.Clone() // restored from an image
+		require.NoError(t, err)
+		for e, err := range enginetest.Replay(t, eng, name).Entries(ctx, 5) {
+			require.NoError(t, err)
+			require.NoError(t, parts.Apply(&e))
+		}
+		for what, fold := range map[string]*projection.Fold{"folded": whole, "from an image": parts} {
+			core := session.WorldOf(fold)
+			view, _ := core.View("a")
+			require.Equal(t, want.seq, view.ViewSeq, "rules %d, %s", rules, what)
+			require.Len(t, core.Tokens("a"), want.tokens, "rules %d, %s", rules, what)
+		}
 	}
 }

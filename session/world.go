@@ -27,6 +27,13 @@ func worldProjection(options agents.Options) projection.Projection {
 			}
 			return &worldState{core: core}, nil
 		},
+		Join: func(s projection.State, before func(string) projection.State) {
+			// The bytes of the core do not hold the number of the rules. A fold that
+			// has applied no entry gets it from the first one.
+			if ses, ok := before(ProjectionSession).(*State); ok && ses.time.Authority != "" {
+				s.(*worldState).core.SetRules(ses.rules)
+			}
+		},
 	}
 }
 
@@ -79,6 +86,9 @@ func (s *worldState) Advance(at time.Duration) {
 func (s *worldState) Apply(e *eventlog.Entry) {
 	var record signal.Record
 	var out agents.Applied
+	if e.Seq == 1 {
+		s.core.SetRules(RulesOf(e))
+	}
 	if e.Kind == eventlog.KindEffect {
 		if r, err := WorldRecordOf(e); err == nil {
 			// A record that the core cannot read, in the log of another program, changes nothing.

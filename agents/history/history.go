@@ -8,7 +8,7 @@
 // answers are the same whether the session is live or not.
 //
 // An answer about what an agent was sent is only proven if the session was recorded
-// under the rules that this program has; see [session.RulesError]. That the log is
+// under rules that this program has; see [session.RulesError]. That the log is
 // intact is proven by verifying its chain, not here.
 package history
 
@@ -69,8 +69,8 @@ func (h *History) OnProgress(f func(done, total eventlog.Seq)) *History {
 	return &c
 }
 
-// CheckRules returns a [*session.RulesError] if the session was recorded under other
-// rules than this program's: what its agents were sent then cannot be proven.
+// CheckRules returns a [*session.RulesError] if the session was recorded under rules
+// that this program does not have: what its agents were sent then cannot be proven.
 func (h *History) CheckRules(ctx context.Context) error {
 	q, err := h.pass(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (h *History) CheckRules(ctx context.Context) error {
 type pass struct {
 	*History
 	head  eventlog.Head         // the last entry that it reads
-	rules error                 // a [*session.RulesError], if the session has other rules than this program
+	rules error                 // a [*session.RulesError], if the session has rules that this program does not have
 	look  func(*eventlog.Entry) // called with each entry before it is folded; may be nil
 }
 
@@ -96,7 +96,7 @@ func (h *History) pass(ctx context.Context, ids ...string) (*pass, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n := session.RulesOf(&first); n != session.Rules {
+		if n := session.RulesOf(&first); n < session.FirstRules || n > session.Rules {
 			rules := &session.RulesError{Session: h.replay.Name(), Recorded: n, Present: session.Rules}
 			if n > session.Rules {
 				return nil, rules // a newer program recorded it: it cannot be folded here
@@ -186,6 +186,9 @@ func (q *pass) fold(ctx context.Context, core *agents.Core, from, to eventlog.Se
 	return q.entries(ctx, from, to, func(e *eventlog.Entry) (bool, error) {
 		if q.look != nil {
 			q.look(e)
+		}
+		if e.Seq == 1 {
+			core.SetRules(session.RulesOf(e))
 		}
 		var record signal.Record
 		if e.Kind == eventlog.KindEffect {

@@ -278,6 +278,39 @@ func tick(t *testing.T) {
 	}
 }
 
+// A generation of 600 ms comes to its end though the game ticks each 50 ms and the ticks
+// are effects: that time passes is no news.
+func TestGenerationOutlastsTicks(t *testing.T) {
+	ses := enginetest.BeginWorld(t, session.TimeSim)
+	world := ses.Agents()
+	a := enginetest.Register(t, world, "a", nil)
+	require.NoError(t, world.Configure(t.Context(), enginetest.Value(t, `{"authority":"sim","tick_effects":true}`)))
+	tick := func(n int) {
+		_, err := world.Tick(t.Context(), agentslive.Tick{SimTime: float64(n) * 0.05, DeltaTime: 0.05, FrameNumber: uint64(n), SourceID: "game"})
+		require.NoError(t, err)
+	}
+	tick(1)
+	g, err := a.Begin(t.Context(), agents.TokenRequest{ReqID: "r", Current: true})
+	require.NoError(t, err)
+	seq := a.ViewSeq()
+	for n := 2; n <= 13; n++ {
+		tick(n)
+		require.Equal(t, "going on", cause(g))
+	}
+	for n := range uint64(14) { // all the same it is sent each of them, after the first view
+		o, err := a.NextObservation(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, n, o.ViewSeq)
+		require.Equal(t, n == 0, len(o.Patches) > 0)
+	}
+	in := agents.Intent{Kind: "Speak", Payload: enginetest.Value(t, `{"text":"done"}`), ReqID: "r", AgentID: "a", ContextSeq: seq}
+	p, err := world.SubmitAsync(t.Context(), agents.Submission{Intent: &in})
+	require.NoError(t, err)
+	tick(14)
+	_, err = p.Wait(t.Context())
+	require.NoError(t, err)
+}
+
 // A request is remembered whatever its name and its agent's look like, also
 // where both together are too long for a key of the log.
 func TestAnyNameIsRemembered(t *testing.T) {
@@ -464,7 +497,6 @@ func TestSchemaVersion(t *testing.T) {
 
 // most is what metrics tell of readers that do not read.
 type most struct {
-	agentslive.DiscardMetrics
 	mu      sync.Mutex
 	waiting int // the most of one agent; guarded by mu
 	lost    int // guarded by mu
@@ -476,6 +508,8 @@ func (m *most) ObservationsWaiting(_, _ string, n int) {
 	m.waiting = max(m.waiting, n)
 }
 
+func (m *most) Delivered(string, string, time.Duration) {}
+
 func (m *most) Undelivered(_, _ string, _ agentslive.DropReason, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -485,7 +519,7 @@ func (m *most) Undelivered(_, _ string, _ agentslive.DropReason, n int) {
 // However long a reader does not read, no more waits for it than it has room for.
 func TestStalledReaderHoldsLittle(t *testing.T) {
 	var metrics most
-	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Metrics: &metrics})
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Metrics: sajou.Metrics{Agents: agentslive.AgentMetrics{Observations: &metrics}}})
 	require.NoError(t, err)
 	defer func() { _ = eng.Close() }()
 	ses, err := eng.Begin(t.Context(), "world", session.TimeManual)

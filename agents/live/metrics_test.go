@@ -1,12 +1,9 @@
 package live_test
 
 import (
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
-	"github.com/sajou-dev/sajou-go/agents/flow"
 	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 )
 
@@ -50,48 +47,5 @@ func distinct[E interface {
 			t.Errorf("%T %d is called %q, as is %d", v, v, name, other)
 		}
 		names[name] = v
-	}
-}
-
-// heard hears of cancellations only.
-type heard struct {
-	agentslive.DiscardMetrics
-	cancelled []string
-}
-
-func (h *heard) Cancelled(world, agent string, why agentslive.CancelKind) {
-	h.cancelled = append(h.cancelled, world+"/"+agent+": "+why.String())
-}
-
-// report calls every method once.
-func report(m agentslive.Metrics, world, agent string) {
-	m.Opened(world)
-	m.Joined(world, agent)
-	m.Reached(world, 812)
-	m.Intent(world, agent, agents.Rejected, agents.ErrStaleContext, agentslive.IntentTiming{Total: time.Millisecond})
-	m.IntentsWaiting(world, agent, 2)
-	m.Delivered(world, agent, 3*time.Millisecond)
-	m.Undelivered(world, agent, agentslive.DeltaShed, 4)
-	m.ObservationsWaiting(world, agent, 5)
-	m.Cancelled(world, agent, agentslive.CancelStale)
-	m.Halted(world, agent, 6*time.Millisecond)
-	m.Generated(world, agent, agentslive.StreamDone, time.Second, 7)
-	m.Breaker(world, agent, flow.BreakerIsOpen)
-	m.Left(world, agent)
-	m.Closed(world)
-}
-
-// One that embeds the discarding one hears what it asks for; and to discard
-// costs no memory, which is what makes it fit to be the default.
-func TestDiscardMetrics(t *testing.T) {
-	var h heard
-	report(&h, "dungeon", "scout")
-	if want := []string{"dungeon/scout: stale"}; !slices.Equal(h.cancelled, want) {
-		t.Errorf("heard %q, want %q", h.cancelled, want)
-	}
-
-	var m agentslive.Metrics = agentslive.DiscardMetrics{}
-	if n := testing.AllocsPerRun(100, func() { report(m, "dungeon", "scout") }); n != 0 {
-		t.Errorf("%v allocations for what is discarded, want 0", n)
 	}
 }

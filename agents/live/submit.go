@@ -51,10 +51,14 @@ func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome
 	if o.Rejection != nil {
 		code = o.Rejection.Code
 	}
-	cfg.Metrics.Intent(name, in.AgentID, o.Status, code, took)
 	if world.UsesLegacyPosition(in.Kind, in.Payload) && a.legacyMove.CompareAndSwap(false, true) {
 		cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the payload member position of a Move is deprecated; write to",
 			slog.String(worldIDKey, name), slog.String(agentIDKey, in.AgentID), slog.String(reqIDKey, in.ReqID))
+	}
+	if m := cfg.Metrics.Intents; m != nil {
+		m.IntentDecided(ctx, DecidedIntent{
+			World: name, Agent: in.AgentID, ReqID: in.ReqID, Kind: in.Kind, Status: o.Status, Code: code, GlobalSeq: o.GlobalSeq, Took: took,
+		})
 	}
 	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		return

@@ -24,7 +24,7 @@
 //   - Only its source and its target are shown a private message, and only the team
 //     a team message, whatever the policies.
 //   - The view_seq of a view is the number of the newest effect for which the agent
-//     got a delta; it never exceeds the world's.
+//     got a delta, other than one by [Observer.Pass]; it never exceeds the world's.
 //
 // A policy that is not a pure function, or that claims smaller [Dependencies] than it
 // has, breaks them.
@@ -170,7 +170,8 @@ func (o *Observer) Agent() string { return o.agent }
 // Policy returns the compiled policy of the observer.
 func (o *Observer) Policy() *CompiledPolicy { return o.compiled }
 
-// ViewSeq returns the number of the newest effect for which a delta was made.
+// ViewSeq returns the number of the newest effect for which a delta was made, other
+// than one by [Observer.Pass].
 func (o *Observer) ViewSeq() uint64 { return o.seq }
 
 // Digest returns the context digest of the view.
@@ -247,6 +248,17 @@ func (o *Observer) rebuild(vp *Viewpoint, seq uint64) {
 // Update must be called for every effect for which [Audience.Follow] names the
 // agent.
 func (o *Observer) Update(w world.ReadOnly, e world.Effect, c world.Changes) (Delta, bool) {
+	delta, ok := o.Pass(w, e, c)
+	if ok {
+		o.seq = c.Seq
+		delta.ViewSeq = c.Seq
+	}
+	return delta, ok
+}
+
+// Pass is [Observer.Update] for an effect that is no news unless it changes the view:
+// a delta without operations has the view_seq of the one before it.
+func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delta, bool) {
 	vp := newViewpoint(w, o.agent)
 	observed := o.observes(vp, e) // before look: it reads the view before the effect
 	ids, fresh := o.concerned(vp, c)
@@ -254,9 +266,9 @@ func (o *Observer) Update(w world.ReadOnly, e world.Effect, c world.Changes) (De
 	if !observed && len(ops) == 0 {
 		return Delta{}, false
 	}
-	o.seq = c.Seq
 	o.number++
 	if len(ops) > 0 {
+		o.seq = c.Seq
 		o.digest = o.sum()
 	}
 	size := 0

@@ -15,7 +15,7 @@
 // log's present Head, and a session without entries needs none. The fold is made when
 // it is needed: by a decision, by a look, or because an image is due. From then on the
 // backlog is folded when no entry has come for a moment, and at the latest when it is
-// maxBehind entries long. After [Writer.KeepCurrent] each batch is folded at once,
+// MaxBehind entries long. After [Writer.KeepCurrent] each batch is folded at once,
 // because the live side of the agents learns from the fold what time has caused.
 //
 // The live sides of agents, director and stage are built on this package, and it
@@ -179,9 +179,14 @@ func (w *Writer) begin(ctx context.Context, seq eventlog.Seq) error {
 
 // loadFold makes the fold at the durable entry seq.
 func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
-	size, err := w.group.cfg.Log.DiskSize(ctx, w.Name())
+	cfg := &w.group.cfg
+	size, err := cfg.Log.DiskSize(ctx, w.Name())
 	if err != nil {
 		return err
+	}
+	var began time.Time
+	if cfg.Metrics != nil {
+		began = cfg.Now()
 	}
 	fold, err := w.travel.Fold(ctx, seq)
 	if err != nil {
@@ -209,6 +214,9 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 	}
 	w.warnUnresolved()
 	w.backlog.keepAll()
+	if cfg.Metrics != nil {
+		cfg.Metrics.FoldLoaded(w.Name(), seq, max(cfg.Now().Sub(began), 0))
+	}
 	return nil
 }
 
@@ -284,6 +292,19 @@ func (w *Writer) Err() error { return w.group.cfg.Log.Err() }
 
 // Failed is closed when nothing more can be recorded.
 func (w *Writer) Failed() <-chan struct{} { return w.group.cfg.Log.Failed() }
+
+// Broken returns why the fold refused an entry of the log, or nil.
+func (w *Writer) Broken() error {
+	if broken := w.broken.Load(); broken != nil {
+		return *broken
+	}
+	return nil
+}
+
+// Behind returns the number of entries that are staged and that no call has begun to
+// fold; 0 while the session has no fold. Up to MaxBehind entries wait by design. It does
+// not wait for a fold.
+func (w *Writer) Behind() int { return w.backlog.size() }
 
 // Authority returns the source of the session's time.
 func (w *Writer) Authority() session.TimeAuthority { return w.authority }
