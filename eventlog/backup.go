@@ -18,27 +18,26 @@ import (
 
 // Backup copies the store to dir, which must be absent, and verifies the copy before it
 // appears there. The copy is a store of its own, with an id of its own, and has the
-// entries that were durable when Backup was called and perhaps some that became durable
-// meanwhile; of each append it has all entries or none. Appends go on while it runs. A
+// entries that were appended when Backup was called, which are durable when it returns; of each append it has all entries or none. Appends go on while it runs. A
 // Backup that fails, or is killed, leaves no store in dir.
 //
 // It copies keys, not files. So a failed write of the copy does not make the log
 // read-only, and a file of the store that rots later is not a file of the copy.
 //
-// Errors: [ErrForeign] if dir exists, [ErrLost] for a store that lost entries and
+// Errors: [ErrForeign] if dir exists, [ErrReadOnly] for a log that failed, [ErrLost] for a store that lost entries and
 // [ErrCorrupt] for one with damage, those of ctx and of the copy's disk. [Repair] saves
 // what can be read of a damaged store.
 func (l *Log) Backup(ctx context.Context, dir string) ([]verify.SessionReport, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	if l.loss != nil {
 		return nil, l.loss
 	}
 	disk := l.cfg.FS
 	if disk == vfs.Default {
+		var err error
 		if dir, err = storefile.Canonical(dir); err != nil {
 			return nil, err
 		}
@@ -51,12 +50,15 @@ func (l *Log) Backup(ctx context.Context, dir string) ([]verify.SessionReport, e
 		return nil, exists
 	}
 	snap := l.db.NewSnapshot()
+	if err := l.syncAll(); err != nil {
+		return nil, errors.Join(err, snap.Close())
+	}
 	var reports []verify.SessionReport
 	created, _, err := storefile.CreateBeside(disk, dir, func(dir string, lock *pebble.Lock) error {
 		cfg := l.cfg
 		cfg.ReadOnly, cfg.RemoveUnused = false, false
 		return buildStore(cfg, dir, lock, func(c *Log) (err error) {
-			reports, err = l.fillBackup(ctx, c, snap)
+			reports, err = fillBackup(ctx, c, snap)
 			return err
 		})
 	})
@@ -72,12 +74,9 @@ func (l *Log) Backup(ctx context.Context, dir string) ([]verify.SessionReport, e
 	return reports, nil
 }
 
-// fillBackup copies what a snapshot of the log holds to c, once it is durable, notes the
-// heads, and verifies the sessions of c.
-func (l *Log) fillBackup(ctx context.Context, c *Log, snap *pebble.Snapshot) ([]verify.SessionReport, error) {
-	if err := l.waitDurable(ctx, snap); err != nil {
-		return nil, err
-	}
+// fillBackup copies what a snapshot holds to c, notes the heads, and verifies the sessions
+// of c.
+func fillBackup(ctx context.Context, c *Log, snap *pebble.Snapshot) ([]verify.SessionReport, error) {
 	if err := copyKeys(ctx, c.db, snap); err != nil {
 		return nil, err
 	}
@@ -111,29 +110,34 @@ func (l *Log) fillBackup(ctx context.Context, c *Log, snap *pebble.Snapshot) ([]
 	return reports, storefile.WriteAtomically(c.cfg.FS, c.dir, storefile.HeadsFile, heads)
 }
 
-// waitDurable waits until the entries of a snapshot are durable, which those of the last
-// appends may not be.
-func (l *Log) waitDurable(ctx context.Context, snap *pebble.Snapshot) error {
-	sessions, _, err := keyspace.Sessions(snap)
-	if err != nil {
+// syncAll returns when every write before the call is durable, whether or not the caller of
+// that write waits for it. It writes what the store holds already.
+func (l *Log) syncAll() error {
+	if l.cfg.ReadOnly {
+		return nil
+	}
+	batch := l.db.NewBatch()
+	if err := batch.Set(keyspace.FormatKey(), []byte{keyspace.FormatVersion}, nil); err != nil {
 		return err
 	}
-	for _, info := range sessions {
-		l.mu.Lock()
-		s := l.sessions[info.Name]
-		l.mu.Unlock()
-		if s == nil {
-			continue // nothing was appended since Open
-		}
-		head, _, err := keyspace.LastEntry(snap, info.Number, s.genesis)
-		if err != nil {
-			return fmt.Errorf("session %q: %w", info.Name, err)
-		}
-		if err := s.WaitDurable(ctx, head.Seq); err != nil {
-			return err
+	l.applyMu.Lock()
+	err := l.writable()
+	if err == nil {
+		if err = l.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
+			l.fail(err)
 		}
 	}
-	return nil
+	fatal := l.fatal.Load()
+	l.applyMu.Unlock()
+	if err == nil && !fatal {
+		if err = batch.SyncWait(); err != nil {
+			l.fail(err)
+		}
+	}
+	if err != nil || fatal || l.disk.Lost.Load() {
+		return l.writable() // the store may still use the batch: its sync may never end
+	}
+	return batch.Close()
 }
 
 // copyKeys copies all keys, in pieces.

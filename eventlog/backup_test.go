@@ -3,7 +3,10 @@ package eventlog_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -112,4 +115,45 @@ func TestBackupRefusals(t *testing.T) {
 	_, err = l.Backup(ctx, "copies/two")
 	require.ErrorIs(t, err, eventlog.ErrCorrupt)
 	require.NoError(t, l.Put(key, stored))
+}
+
+// What a backup has is durable in the original too, also if nobody waits for it there: a
+// crash must not leave an original that is behind its copy.
+func TestBackupWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := vfs.NewCrashableMem()
+		var held atomic.Pointer[chan struct{}]
+		l := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			sync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
+			if free := held.Load(); free != nil && sync && strings.HasPrefix(op.Path, "store/") && strings.HasSuffix(op.Path, ".log") {
+				<-*free
+			}
+			return nil
+		})), eventlog.Config{})
+		s := session(t, l, "a")
+		must(t, s, eventlog.Batch{Drafts: drafts(1, 2)})
+		free := make(chan struct{})
+		held.Store(&free)
+		ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: drafts(3, 1)})
+		require.NoError(t, err)
+		done := make(chan error, 1)
+		var reports []verify.SessionReport
+		go func() {
+			var err error
+			reports, err = l.Backup(context.Background(), "copy")
+			done <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, done, "the entry is not durable yet")
+		held.Store(nil)
+		close(free)
+		require.NoError(t, <-done)
+		require.Equal(t, eventlog.Seq(3), reports[0].Head.Seq)
+		left, err := eventlog.Open("store", eventlog.Config{FS: powerCut(mem)})
+		require.NoError(t, err)
+		require.Equal(t, reports[0].Head, session(t, left, "a").Head())
+		require.NoError(t, left.Close())
+		_, err = ticket.Wait(t.Context())
+		require.NoError(t, err)
+	})
 }

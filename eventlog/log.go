@@ -18,7 +18,7 @@
 // carrier of sealed batches would have to offer them:
 //
 //   - claim the session, so that nothing is appended past the writer: [Session.Claim];
-//   - decide alone, in a round: [Appender.Write], [Appender.StageIn]; there, seal a
+//   - decide alone, in a round: [Appender.Write], [Appender.AppendIn], [Appender.StageIn]; there, seal a
 //     batch and give it its place, under an expected Head if the caller likes
 //     ([Round.Stage], [Batch.Expect]), look up an idempotency key ([Round.Repeat]), and
 //     work on while the disk does ([Round.Then]);
@@ -273,13 +273,18 @@ type Log struct {
 	closed   atomic.Bool
 	readers  sync.WaitGroup // open iterators and staged batches
 	lifeMu   sync.RWMutex   // held for reading while readers grows, for writing by Close
-	done     chan struct{}  // closed by Close; wakes followers
+	done     chan struct{}  // closed by Close; wakes followers and idle leaders
+
+	rounds      chan *Session  // unbuffered: to an idle leader
+	idleLeaders atomic.Int32   // at most maxIdleLeaders wait on rounds
+	leaders     sync.WaitGroup // goroutines that lead rounds, idle ones included
+	idleTurns   sync.Pool      // of *turn
 }
 
 type failure struct{ cause error }
 
 func newLog(cfg Config) *Log {
-	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
+	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), rounds: make(chan *Session), failedCh: make(chan struct{})}
 	l.disk = storefile.NewFreezeFS(cfg.FS, l.fail)
 	if cfg.Metrics != nil {
 		l.disk.Synced, l.disk.Now = cfg.Metrics.FileSynced, cfg.Now
@@ -410,11 +415,10 @@ type SessionInfo struct {
 // Sessions lists the sessions of the log in the order they were begun. A
 // session record that cannot be read is left out; [Log.Survey] names it.
 func (l *Log) Sessions() ([]SessionInfo, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	records, _, err := keyspace.Sessions(l.db)
 	if err != nil {
 		return nil, err
@@ -432,11 +436,10 @@ func (l *Log) Session(name string) (*Session, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.sessions[name]; s != nil {
@@ -495,16 +498,18 @@ func (l *Log) backgroundError(err error) {
 
 const backgroundPause = 50 * time.Millisecond
 
-// acquire registers a reader or writer that Close waits for.
-func (l *Log) acquire() (release func(), err error) {
+// acquire registers a reader or writer, which Close waits for until it calls release.
+func (l *Log) acquire() error {
 	l.lifeMu.RLock()
 	defer l.lifeMu.RUnlock()
 	if l.closed.Load() {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	l.readers.Add(1)
-	return l.readers.Done, nil
+	return nil
 }
+
+func (l *Log) release() { l.readers.Done() }
 
 // Close waits for calls that are under way, and closes the store. Iterations
 // that follow a session end with [ErrClosed]. Closing again does nothing.
@@ -517,6 +522,7 @@ func (l *Log) Close() error {
 	}
 	close(l.done)
 	l.readers.Wait()
+	l.leaders.Wait()
 	err := l.notes.close()
 	if l.failure.Load() != nil {
 		// Every affected caller has had its error. Pebble's errors on closing add
@@ -544,11 +550,10 @@ type DiskUsage = storefile.DiskUsage
 
 // DiskUsage returns the space that the whole store takes on the disk.
 func (l *Log) DiskUsage() (DiskUsage, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return DiskUsage{}, err
 	}
-	defer release()
+	defer l.release()
 	return storefile.MeasureUsage(l.cfg.FS, l.dir)
 }
 
@@ -556,11 +561,10 @@ func (l *Log) DiskUsage() (DiskUsage, error) {
 // as the store estimates them. Entries that are in the write-ahead log alone do not
 // count; [Log.DiskUsage] is the size of the whole store.
 func (l *Log) DiskSize(_ context.Context, name string) (uint64, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return 0, err
 	}
-	defer release()
+	defer l.release()
 	number, ok, err := keyspace.SessionNumber(l.db, name)
 	if err != nil || !ok {
 		return 0, err

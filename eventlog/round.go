@@ -22,6 +22,8 @@ type Round struct {
 	entries int
 	bytes   int
 	running *turn // the turn whose function runs
+	flies   bool  // the store has it, and a writer of the round waits for the disk
+	exited  bool  // a function ended the goroutine that leads the round
 	then    []afterwards
 }
 

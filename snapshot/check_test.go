@@ -110,8 +110,10 @@ func TestBuild(t *testing.T) {
 	taken, err = s.Build(ctx, log, sums, 1, nil)
 	require.ErrorIs(t, err, eventlog.ErrClosed)
 	assert.Zero(t, taken)
-	_, _, err = s.Verify(ctx, log, sums)
+	bad, checked, err = s.Verify(ctx, log, sums)
 	require.ErrorIs(t, err, eventlog.ErrClosed)
+	assert.Empty(t, bad)
+	assert.Zero(t, checked)
 }
 
 // A store that is closed takes no images and verifies none.

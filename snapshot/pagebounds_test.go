@@ -273,3 +273,29 @@ func TestMetaFields(t *testing.T) {
 		}
 	}
 }
+
+// A page has a power of two bytes, from 1 KiB to 64 KiB.
+func TestPageSizeBounds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	for size, valid := range map[uint32]bool{
+		0: false, 1: false, 512: false, 1023: false, 1024: true, 1025: false, 1026: false, 1536: false, 2048: true, 3000: false,
+		1 << 15: true, 1<<16 - 2: false, 1 << 16: true, 1<<16 + 1: false, 1 << 17: false, 1 << 31: false,
+	} {
+		data := []byte(fileOf(free(2), leaf(3)))
+		meta := data[16:][:64]
+		order.PutUint32(meta[8:], size)
+		h := fnv.New64a()
+		_, _ = h.Write(meta[:56])
+		order.PutUint64(meta[56:], h.Sum64())
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		err := snapshot.CheckFile(path)
+		switch {
+		case size == pageSize:
+			require.NoError(t, err)
+		case valid: // the size is, but the pages of the file have another
+			require.ErrorContainsf(t, err, "the second meta page is damaged", "%d bytes", size)
+		default:
+			require.ErrorContainsf(t, err, fmt.Sprintf("invalid page size %d", size), "%d bytes", size)
+		}
+	}
+}

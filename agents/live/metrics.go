@@ -121,7 +121,8 @@ type EndedStream struct {
 
 // IntentTiming splits the time of a request into stages. A stage that did not take
 // place is 0: a refusal without a record is neither applied nor synced. The stages
-// add up to at most the total.
+// add up to at most the total. Requests that are decided together, in a batch or a
+// quantum, have the stages of the whole.
 type IntentTiming struct {
 	Total  time.Duration // from the call until the outcome is durable
 	Wait   time.Duration // for the turn: a batch before it, a quantum, the lock

@@ -140,10 +140,20 @@ func (a *Agents) decide(
 	}
 	began := a.cfg.Now()
 	var decided []agents.Outcome
+	var took IntentTiming // of all of them: they are decided and kept together
+	var kept time.Time    // the end of the turn; zero without records
 	err = a.turn(ctx, func(t *turn) error {
+		turned := t.cfg.Now()
 		d := f(t, t.inwardAll(subs))
-		if _, err := t.keep(d.Records); err != nil {
+		made := t.cfg.Now()
+		ticket, err := t.keep(d.Records)
+		if err != nil {
 			return err
+		}
+		applied := t.cfg.Now()
+		took.Wait, took.Decide, took.Apply = max(turned.Sub(began), 0), max(made.Sub(turned), 0), max(applied.Sub(made), 0)
+		if ticket != nil {
+			kept = applied
 		}
 		decided = d.Outcomes
 		for i, o := range decided {
@@ -153,6 +163,9 @@ func (a *Agents) decide(
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !kept.IsZero() {
+		took.Sync = max(a.cfg.Now().Sub(kept), 0)
 	}
 	repeat := false
 	for i := range outcomes {
@@ -166,7 +179,7 @@ func (a *Agents) decide(
 			return nil, err
 		}
 	}
-	took := IntentTiming{Total: max(a.cfg.Now().Sub(began), 0)}
+	took.Total = max(a.cfg.Now().Sub(began), 0)
 	for i := range decided {
 		if in := subs[i].Intent; in != nil {
 			a.report(ctx, in, decided[i], took)
@@ -210,9 +223,15 @@ func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 		t.admit()
 		t.answers.err = nil
 		taken := t.intake.Take(t.core, t.core.Config().MaxQuantum, tick.SimTime)
+		began := t.cfg.Now()
 		d := t.core.Decide(t.now, q, agents.Submissions(taken))
+		made := t.cfg.Now()
 		ticket, err := t.keep(d.Records)
+		applied := t.cfg.Now()
 		for i := range taken {
+			for _, c := range t.waiting[taken[i].Ticket] { // of the whole quantum, behind the wait for its tick
+				c.took = IntentTiming{Wait: max(began.Sub(c.began), 0), Decide: max(made.Sub(began), 0), Apply: max(applied.Sub(made), 0)}
+			}
 			t.answer(taken[i].Ticket, d.Outcomes[i], ticket, err)
 			t.count(taken[i].Intent)
 		}

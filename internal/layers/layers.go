@@ -95,6 +95,7 @@ var layers = []layer{
 	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
 	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
 	{"adapter/prometheus", effects, []string{"agents/flow", "eventlog", "stage/live", "agents/live", "director/live", "."}},
+	{"adapter/otel", effects, []string{"agents", "agents/flow", "eventlog", "agents/live", "director/live", "."}},
 	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "agents/jsondoc", "agents/view", "session"}},
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "session"}},
 	{"internal/enginetest", effects, []string{"signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},

@@ -34,6 +34,7 @@ type change struct {
 	span
 	x, y     span // the operands; set if render takes them
 	old, new string
+	within   string // the line on which it begins, whole
 	what     string
 	function string
 	render   func(on, self, x, y string) string // the code with the change; on is true if it takes effect
@@ -43,9 +44,10 @@ func (c *change) String() string {
 	return fmt.Sprintf("%s:%d %s: %s: %s -> %s", c.file, c.line, c.function, c.what, oneLine(c.old), oneLine(c.new))
 }
 
-// key names a change in equivalent.txt. It has no line number, since lines move.
+// key names a change in equivalent.txt. It has the text of the line and not its
+// number, since lines move.
 func (c *change) key() string {
-	return strings.Join([]string{c.file, c.function, oneLine(c.old), oneLine(c.new)}, " | ")
+	return strings.Join([]string{c.file, c.function, oneLine(c.within), oneLine(c.old), oneLine(c.new)}, " | ")
 }
 
 // isAt reports whether the change is at one of the places FILE, FILE:LINE and
@@ -73,7 +75,7 @@ func oneLine(s string) string {
 
 // readEquivalent reads lines of the form
 //
-//	FILE | FUNCTION | OLD | NEW | reason
+//	FILE | FUNCTION | LINE | OLD | NEW | reason
 func readEquivalent(name string) (map[string]string, error) {
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +91,8 @@ func readEquivalent(name string) (map[string]string, error) {
 			continue
 		}
 		at := strings.LastIndex(line, " | ")
-		if at < 0 || strings.Count(line, " | ") < 4 {
-			return nil, fmt.Errorf("%s: not FILE | FUNCTION | OLD | NEW | reason: %s", name, line)
+		if at < 0 || strings.Count(line, " | ") < 5 {
+			return nil, fmt.Errorf("%s: not FILE | FUNCTION | LINE | OLD | NEW | reason: %s", name, line)
 		}
 		all[line[:at]] = line[at+3:]
 	}
@@ -202,8 +204,11 @@ func (f *finder) span(n ast.Node) span {
 func (f *finder) text(n ast.Node) string { return f.span(n).in(f.src) }
 
 func (f *finder) add(n ast.Node, what, replacement string, render func(on, self, x, y string) string) *change {
+	at := f.span(n).from
+	begin := bytes.LastIndexByte(f.src[:at], '\n') + 1
+	line, _, _ := bytes.Cut(f.src[begin:], []byte("\n"))
 	c := &change{
-		dir: f.dir, file: f.file, line: f.set.Position(n.Pos()).Line, span: f.span(n),
+		within: string(line), dir: f.dir, file: f.file, line: f.set.Position(n.Pos()).Line, span: f.span(n),
 		old: f.text(n), new: replacement, what: what, function: f.function, render: render,
 	}
 	f.found = append(f.found, c)

@@ -353,12 +353,11 @@ func (w *Writer) Decide(ctx context.Context, f func(*Turn) error) error {
 	w.prepare()
 	var refused error
 	err := w.appender.Write(ctx, func(round *eventlog.Round) {
-		refused = w.inTurn(round, func(t *Turn) error {
-			if err := t.CatchUp(); err != nil {
-				return err
-			}
-			return f(t)
-		})
+		t := w.enter(round)
+		defer t.end()
+		if refused = t.CatchUp(); refused == nil {
+			refused = f(t)
+		}
 	})
 	return cmp.Or(refused, err)
 }
@@ -374,19 +373,10 @@ func (w *Writer) prepare() {
 }
 
 // Append runs f in a round of the log, alone, and returns the ticket that f
-// returned once its batch is durable or has failed; the outcome is in the ticket.
-// The fold may be behind: f calls [Turn.CatchUp] if it needs it.
+// returned once its batch is durable. The fold may be behind: f calls [Turn.CatchUp] if
+// it needs it.
 func (w *Writer) Append(ctx context.Context, f func(*Turn) (*eventlog.Ticket, error)) (*eventlog.Ticket, error) {
-	var ticket *eventlog.Ticket
-	var refused error
-	err := w.appender.Write(ctx, func(round *eventlog.Round) { ticket, refused = w.appending(round, f) })
-	switch {
-	case refused != nil:
-		return nil, refused
-	case ticket == nil:
-		return nil, err
-	}
-	return ticket, nil
+	return w.appender.AppendIn(ctx, func(round *eventlog.Round) (*eventlog.Ticket, error) { return w.appending(round, f) })
 }
 
 // AppendAsync is [Writer.Append] that does not wait for the disk; see
@@ -395,21 +385,18 @@ func (w *Writer) AppendAsync(ctx context.Context, f func(*Turn) (*eventlog.Ticke
 	return w.appender.StageIn(ctx, func(round *eventlog.Round) (*eventlog.Ticket, error) { return w.appending(round, f) })
 }
 
-func (w *Writer) appending(round *eventlog.Round, f func(*Turn) (*eventlog.Ticket, error)) (ticket *eventlog.Ticket, err error) {
+func (w *Writer) appending(round *eventlog.Round, f func(*Turn) (*eventlog.Ticket, error)) (*eventlog.Ticket, error) {
 	if broken := w.broken.Load(); broken != nil {
 		return nil, *broken
 	}
-	err = w.inTurn(round, func(t *Turn) (err error) {
-		ticket, err = f(t)
-		return err
-	})
-	return ticket, err
-}
-
-// inTurn runs f in a turn. Only one runs at a time, so that all share one Turn.
-func (w *Writer) inTurn(round *eventlog.Round, f func(*Turn) error) error {
-	t := &w.turn
-	*t = Turn{writer: w, round: round}
+	t := w.enter(round)
 	defer t.end()
 	return f(t)
+}
+
+// enter returns the turn of a function that runs in a round. Only one runs at a time,
+// so that all share one Turn.
+func (w *Writer) enter(round *eventlog.Round) *Turn {
+	w.turn = Turn{writer: w, round: round}
+	return &w.turn
 }

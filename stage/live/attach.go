@@ -87,6 +87,9 @@ func (as *Attachments) Close() error {
 // sink stays attached until ctx ends, the [Attachment] or the engine is closed, or the
 // sink fails. [Attachment.Err] returns the error, also if the sink was never attached.
 //
+// First the sink is told what is under way: an ActionStart, with the time at which the
+// action began, and an ActionUpdate for each running action.
+//
 // Commands carry exact times in [choreography.Command].At, however late they are sent.
 // Starts, ends, executions and interruptions all reach the sink, in order;
 // updates are dropped while it is too slow for them. While nothing moves, nothing is

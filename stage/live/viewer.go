@@ -295,6 +295,9 @@ type commandRenderer struct {
 
 func (l *commandRenderer) begin(v *viewer) {
 	l.performances = v.performances
+	l.updates = true
+	l.performances.UnderWay(&l.commandFilter)
+	l.updates = false
 	l.performances.Perform(&l.commandFilter)
 }
 
@@ -304,7 +307,7 @@ func (l *commandRenderer) draw(f *projection.Fold, at time.Duration) {
 	l.updates = false
 }
 
-func (l *commandRenderer) moving() bool        { return l.performances.Animating() }
+func (l *commandRenderer) moving() bool        { return l.performances.Moving() }
 func (l *commandRenderer) canSkipFrames() bool { return true }
 
 // commandFilter passes commands on to a sink: updates only at frames, and no command
