@@ -241,3 +241,53 @@ func TestIntake(t *testing.T) {
 		t.Errorf("%d left", intake.Len())
 	}
 }
+
+// TestOneSourceInItsOrder shows that what one source asks for in one quantum happens in
+// the order of asking, where time and priority are the same; that the intake keeps this
+// order; and that given uuids, and the order between sources, stand as the design has them.
+func TestOneSourceInItsOrder(t *testing.T) {
+	move := func(agent, req string, x int) agents.Submission {
+		return agents.Submission{Intent: &agents.Intent{Kind: "Move", Payload: parse(t, fmt.Sprintf(`{"to":[%d,1]}`, x)), ReqID: req, AgentID: agent}}
+	}
+	draft := func(source, uuid string, n int) agents.Submission {
+		return agents.Submission{UUID: uuid, Draft: &agents.EffectDraft{Kind: "Note", SourceID: source, Payload: parse(t, fmt.Sprintf(`{"n":%d}`, n))}}
+	}
+	urgent := move("a", "urgent", 99)
+	urgent.Intent.Priority = 1
+	for n := range 8 { // a hash would keep one order in 8! cases
+		r := meadow(t, `{"cooldowns":"off","authority":"sim"}`)
+		var subs []agents.Submission
+		for i := range 8 {
+			subs = append(subs, move("b", fmt.Sprint("b", n, i), i), move("a", fmt.Sprint("a", n, i), i), draft("a", "", i))
+		}
+		subs = append(subs, draft("a", "2", 100), draft("a", "1", 101), urgent)
+		var intake agents.Intake
+		for _, s := range subs {
+			if o := intake.Offer(r.core, r.now, s); o.Ticket == 0 {
+				t.Fatalf("not queued: %v", o.Outcome)
+			}
+		}
+		taken := agents.Submissions(intake.Take(r.core, 0, math.Inf(1)))
+		for what, list := range map[string][]agents.Submission{"asked": subs, "taken": taken} {
+			var got []string
+			for _, record := range r.core.Decide(r.now, agents.Quantum{By: agents.CloseTick, SimTime: 1, Timed: true}, list).Records {
+				if record.Word == agents.WordEffect {
+					at, _ := record.Value.Get("payload")
+					source, _ := record.Value.Member("source_id").Text()
+					got = append(got, fmt.Sprint(source, at))
+				}
+			}
+			want := []string{`a{"to":[99,1]}`}
+			for i := range 8 {
+				want = append(want, fmt.Sprintf(`a{"to":[%d,1]}`, i), fmt.Sprintf(`a{"n":%d}`, i))
+			}
+			want = append(want, `a{"n":101}`, `a{"n":100}`)
+			for i := range 8 {
+				want = append(want, fmt.Sprintf(`b{"to":[%d,1]}`, i))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s (-want +got)\n%s", what, diff)
+			}
+		}
+	}
+}

@@ -82,8 +82,9 @@ func (a *Agents) SubmitBatch(ctx context.Context, intents []agents.Intent) ([]ag
 	})
 }
 
-// Quantum decides simultaneous submissions: in the order of (sim_time, priority,
-// source_id, uuid), whatever their order in subs. The call closes the quantum,
+// Quantum decides simultaneous submissions, in the order of (sim_time, priority,
+// source_id), and those of one source that are equal in these in their order in subs;
+// see [agents.Core.Decide]. The call closes the quantum,
 // which is recorded. Each submission has an outcome of its own; a rejection is not
 // an error of the call.
 func (a *Agents) Quantum(ctx context.Context, subs ...agents.Submission) ([]agents.Outcome, error) {
