@@ -338,7 +338,10 @@ func (c *Core) parseWorld(v signal.Value) (*world.World, error) {
 	return world.ParseWorld(v, c.options.Handlers...)
 }
 
-// Registration is how an agent takes part.
+// Registration is how an agent takes part. It creates no entity: a program creates the
+// agent's entity, under the agent's id, with the world it begins with, by an
+// EntityCreated effect or by Join of package agents/message. An agent without one observes and acts,
+// but what it says other than in private is refused with [ErrInvalid].
 type Registration struct {
 	AgentID string
 	// Policy is what [view.CompilePolicy] reads, and what of [Settings] differs from

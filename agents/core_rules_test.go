@@ -291,3 +291,29 @@ func TestOneSourceInItsOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeakerHasAnEntity shows that an agent without an entity is told that no one would
+// hear it, and that its private message, which its target keeps, is accepted.
+func TestSpeakerHasAnEntity(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","intent_kinds":["SpeakResponse","MessageEmitted"]}`)
+	r.must(r.core.Register(agents.Registration{AgentID: "ghost", Policy: parse(t, `{"policy":"everything"}`)}))
+	say := func(kind, req, payload string) agents.Outcome {
+		return r.submit(agents.Intent{Kind: kind, Payload: parse(t, payload), ReqID: req, AgentID: "ghost", ContextSeq: r.core.LatestViewSeq(r.now, "ghost")})
+	}
+	for _, kind := range []string{"Speak", "SpeakResponse", "MessageEmitted"} {
+		for i, payload := range []string{`{"text":"boo"}`, `{"text":"boo","channel":"team"}`} {
+			o := say(kind, fmt.Sprint(kind, i), payload)
+			wantCode(t, o, agents.ErrInvalid)
+			if p := o.Rejection.Problems; len(p) != 1 || p[0].Path != "/agent_id" {
+				t.Errorf("%s %s: %v", kind, payload, p)
+			}
+		}
+	}
+	if o := say("Speak", "private", `{"text":"boo","channel":"private","target_id":"a"}`); !o.OK() {
+		t.Error(o.Err())
+	}
+	r.draft(agents.EffectDraft{Kind: "EntityCreated", SourceID: "ghost", Payload: parse(t, `{"entity_id":"ghost","entity_data":{"type":"agent"}}`)})
+	if o := say("Speak", "now", `{"text":"boo"}`); !o.OK() {
+		t.Error(o.Err())
+	}
+}

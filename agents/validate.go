@@ -80,6 +80,9 @@ func (c *Core) examine(w world.ReadOnly, in *Intent, e world.Effect) []Problem {
 	if !c.knows(in.Kind) {
 		add("/kind", textUnknownKind, in.Kind)
 	}
+	if world.IsMessage(in.Kind) {
+		validateSpeaker(w, in, add)
+	}
 	switch in.Kind {
 	case world.KindSpeak:
 		c.validateSpeak(in, add)
@@ -151,6 +154,19 @@ func (c *Core) knows(kind string) bool {
 		return true
 	}
 	return c.world.Handles(kind) || slices.Contains(c.config.Kinds, kind)
+}
+
+// validateSpeaker refuses a message, other than a private one, of an agent that has no
+// entity: the entity is what keeps the message and what others see of the agent, so no
+// view would change and no agent would receive it. Registration creates no entity. The
+// agent sees its own entity under every policy, so the answer reveals nothing.
+func validateSpeaker(w world.ReadOnly, in *Intent, add func(path, format string, args ...any)) {
+	if channel, err := (world.Effect{Payload: in.Payload}).Channel(); err != nil || channel == world.ChannelPrivate {
+		return
+	}
+	if _, ok := w.Entity(in.AgentID); !ok {
+		add("/agent_id", textBodiless, in.AgentID)
+	}
 }
 
 func (c *Core) validateSpeak(in *Intent, add func(path, format string, args ...any)) {
