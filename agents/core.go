@@ -360,7 +360,8 @@ func DefaultPermissions() []string {
 }
 
 // Register returns the record that registers an agent. One that is registered
-// gets the new policy, and a whole view by it.
+// gets the new policy, and a whole view by it. Beyond max_agents the error is a
+// [*Rejection] with [QuotaAgents].
 func (c *Core) Register(r Registration) ([]signal.Record, error) {
 	if r.Policy == nil {
 		r.Policy = jsonvalue.Empty()
@@ -381,7 +382,9 @@ func (c *Core) Register(r Registration) ([]signal.Record, error) {
 		return nil, fmt.Errorf("agents: registration of %q: %w", r.AgentID, err)
 	}
 	if _, known := c.agents[r.AgentID]; !known && len(c.agents) >= c.config.MaxAgents {
-		return nil, fmt.Errorf("agents: more than %d agents", c.config.MaxAgents)
+		full := reject(&Intent{AgentID: r.AgentID}, ErrQuotaExceeded, "%d agents are registered, at most %d: see max_agents", len(c.agents), c.config.MaxAgents)
+		full.Quota, full.Limit = QuotaAgents, int64(c.config.MaxAgents)
+		return nil, full
 	}
 	if _, _, err := c.compileAgent(v); err != nil {
 		return nil, err

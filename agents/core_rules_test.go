@@ -317,3 +317,21 @@ func TestSpeakerHasAnEntity(t *testing.T) {
 		t.Error(o.Err())
 	}
 }
+
+// TestQuotaRefusalsAreTyped shows that a refusal says which quota it was over, and its limit.
+func TestQuotaRefusalsAreTyped(t *testing.T) {
+	want := func(what string, err error, quota agents.QuotaType, limit int64) {
+		t.Helper()
+		r, ok := errors.AsType[*agents.Rejection](err)
+		if !ok || r.Code != agents.ErrQuotaExceeded || r.Quota != quota || r.Limit != limit {
+			t.Errorf("%s: %v %+v", what, err, r)
+		}
+	}
+	intents := meadow(t, `{"cooldowns":"off","quota_intents_per_minute":1,"max_agents":3}`)
+	_, err := intents.core.Register(agents.Registration{AgentID: "d"})
+	want("agents", err, agents.QuotaAgents, 3)
+	intents.submit(speak("a", "1", 0))
+	want("intents", intents.submit(speak("a", "2", 1)).Err(), agents.QuotaIntents, 1)
+	tokens := meadow(t, `{"cooldowns":"off","quota_tokens_per_minute":1}`)
+	want("tokens", tokens.submit(speak("a", "1", 0)).Err(), agents.QuotaTokens, 1)
+}

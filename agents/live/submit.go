@@ -32,6 +32,11 @@ func (a *Agents) Submit(ctx context.Context, in agents.Intent) (agents.Outcome, 
 
 // Broadcast decides a draft: an effect from outside of the world. It needs no
 // permission, but a draft that cannot be applied to the world is refused.
+//
+// If ticks have the authority ([agents.TimeSim]), Broadcast waits for the tick that
+// closes the quantum, as [Agents.Submit] does: without a tick it waits until ctx ends,
+// returns the error of ctx, and the draft has no effect. [Agents.SubmitAsync] does not
+// wait.
 func (a *Agents) Broadcast(ctx context.Context, draft agents.EffectDraft) (agents.Outcome, error) {
 	return a.submit(ctx, agents.Submission{Draft: &draft})
 }
