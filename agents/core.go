@@ -328,6 +328,14 @@ func (c *Core) Begin(v signal.Value) ([]signal.Record, error) {
 	if _, err := c.parseWorld(v); err != nil {
 		return nil, err
 	}
+	relations, _ := v.Get("typed_relationships")
+	i := 0
+	for r := range relations.Elements() {
+		if m, ok := r.Get("metadata"); ok && m.Kind() != signal.KindNull {
+			return nil, fmt.Errorf("agents: world: /typed_relationships/%d/metadata: %s", i, textMetadata)
+		}
+		i++
+	}
 	return []signal.Record{{Word: WordWorld, Value: v}}, nil
 }
 

@@ -335,3 +335,34 @@ func TestQuotaRefusalsAreTyped(t *testing.T) {
 	tokens := meadow(t, `{"cooldowns":"off","quota_tokens_per_minute":1}`)
 	want("tokens", tokens.submit(speak("a", "1", 0)).Err(), agents.QuotaTokens, 1)
 }
+
+// TestRelationsKeepNoMetadata shows that metadata of a relationship is refused rather than
+// dropped, and that a record that has it is folded as before.
+func TestRelationsKeepNoMetadata(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","intent_kinds":[{"kind":"RelationshipAdded","relate":true}]}`)
+	payload := parse(t, `{"from":"a","to":"b","type":"friend","metadata":{"since":1}}`)
+	o, _ := r.core.Broadcast(r.now, agents.EffectDraft{Kind: "RelationshipAdded", SourceID: "a", Payload: payload})
+	wantCode(t, o, agents.ErrInvalid)
+	asked := r.submit(agents.Intent{Kind: "RelationshipAdded", Payload: payload, ReqID: "r", AgentID: "a"})
+	wantCode(t, asked, agents.ErrInvalid)
+	for _, o := range []agents.Outcome{o, asked} {
+		if p := o.Rejection.Problems; len(p) != 1 || p[0].Path != "/payload/metadata" {
+			t.Errorf("problems %v", p)
+		}
+	}
+	fresh := newRun(t)
+	if _, err := fresh.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"typed_relationships":[{"from":"a","to":"b","metadata":{"since":1}}]}`)); err == nil {
+		t.Error("a world with metadata of a relationship begins")
+	}
+	o, records := r.core.Broadcast(r.now, agents.EffectDraft{Kind: "RelationshipAdded", SourceID: "a", Payload: parse(t, `{"from":"a","to":"b","type":"friend"}`)})
+	if o.Err() != nil {
+		t.Fatal(o.Err())
+	}
+	e := *o.Effect
+	e.Payload = payload
+	records[0].Value = e.Value()
+	r.keep(records)
+	if got := r.core.World().Relations("a"); len(got) != 1 || got[0].Type != "friend" {
+		t.Errorf("folded: %v", got)
+	}
+}

@@ -258,6 +258,11 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 	if r := d.c.tooLarge(&in, draft.Payload); r != nil {
 		return Outcome{Rejection: r}
 	}
+	if p := relationMetadata(draft.Kind, draft.Payload); p != nil {
+		r := reject(&in, ErrInvalid, "")
+		r.Problems = []Problem{*p}
+		return Outcome{Rejection: r}
+	}
 	for _, text := range []string{uuid, draft.Kind, draft.SourceID, draft.SchemaVersion} {
 		if len(text) > world.MaxID || !utf8.ValidString(text) {
 			return Outcome{Rejection: reject(&in, ErrInvalidIntent, "%q: want at most %d bytes of UTF-8", clip(text), world.MaxID)}
