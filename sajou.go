@@ -14,7 +14,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/sajou-dev/sajou-go/agents"
-	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 	"github.com/sajou-dev/sajou-go/director"
 	directorlive "github.com/sajou-dev/sajou-go/director/live"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -106,9 +105,17 @@ type Config struct {
 
 	// Now is the wall clock. It paces frames, and rules session time: in a session of
 	// [session.TimeWall] the time of each decision, and so of the entries that agents,
-	// director and Broadcast record, is Now less the session's origin. Nil means
-	// [time.Now].
+	// director and Broadcast record, is Now less the session's origin. It also bounds
+	// the timestamps of signals, see MaxSkew. Nil means [time.Now].
 	Now func() time.Time
+
+	// MaxSkew bounds how far the timestamp of a signal may be ahead of Now, in a
+	// session of [session.TimeWall]: session time never goes back, so that all later
+	// entries would stand there. Such a signal is refused with a [*session.SkewError],
+	// or, if the [Addition] is lenient, recorded with a problem and without moving
+	// session time. Imports are not bounded, see Addition.Recording. Zero means 24 h; a
+	// negative value means no bound.
+	MaxSkew time.Duration
 
 	// AfterFunc calls f once, d from now, on a goroutine of its own, unless stop is
 	// called first. A program that sets Now must set AfterFunc too, so that both
@@ -119,9 +126,9 @@ type Config struct {
 	// with any other no snapshots are kept.
 	FS vfs.FS
 
-	// Metrics receives counts and durations of the agents' requests. Nil means
-	// [agentslive.DiscardMetrics].
-	Metrics agentslive.Metrics
+	// Metrics receives counts and durations of the engine's work. What is nil is not
+	// measured.
+	Metrics Metrics
 
 	// Logger receives notes on recovery and snapshots and, at debug level, on the
 	// requests and observations of agents. Nil discards them.
@@ -153,6 +160,9 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := agents.NewCore(c.World); err != nil {
 		return c, err
 	}
+	if c.MaxSkew == 0 {
+		c.MaxSkew = 24 * time.Hour
+	}
 	if c.CloseTimeout == 0 {
 		c.CloseTimeout = 5 * time.Second
 	}
@@ -167,9 +177,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
-	}
-	if c.Metrics == nil {
-		c.Metrics = agentslive.DiscardMetrics{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -193,6 +200,7 @@ type Engine struct {
 
 	snapsPath string // immutable after Open
 	snapsMade bool   // this Open created the snapshot file; immutable after Open
+	snapsErr  error  // why the engine works without snapshots; nil if it was asked to; immutable after Open
 
 	mu       sync.Mutex
 	sessions map[string]*Session // guarded by mu
@@ -217,6 +225,8 @@ func Open(dir string, cfg Config) (*Engine, error) {
 		NoteWithin:   cfg.NoteWithin,
 		AcceptLoss:   cfg.AcceptLoss,
 		FS:           cfg.FS,
+		Metrics:      cfg.Metrics.Log,
+		Now:          cfg.Now,
 		Logger:       cfg.Logger,
 	})
 	if err != nil {
@@ -231,8 +241,11 @@ func Open(dir string, cfg Config) (*Engine, error) {
 	}
 	e.attachments = stagelive.NewAttachments(stagelive.Config{
 		FrameRate: cfg.FrameRate, CloseTimeout: cfg.CloseTimeout, Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+		Metrics: cfg.Metrics.Sinks,
 	})
-	e.writers = writer.NewGroup(writer.Config{Log: l, Snapshots: e.snaps, Snapshotter: e.snapshotter, Now: cfg.Now, Logger: cfg.Logger})
+	e.writers = writer.NewGroup(writer.Config{
+		Log: l, Snapshots: e.snaps, Snapshotter: e.snapshotter, Metrics: cfg.Metrics.Folds, Now: cfg.Now, Logger: cfg.Logger,
+	})
 	return e, nil
 }
 
@@ -269,11 +282,12 @@ func (e *Engine) openSnapshots(path string) {
 		return // read-only, and no snapshot was taken yet
 	case err != nil:
 		e.cfg.Logger.Warn("working without snapshots", slog.Any("err", err))
+		e.snapsErr = err
 		return
 	}
 	e.snaps = store
 	if !e.cfg.ReadOnly && e.cfg.SnapshotEvery > 0 {
-		e.snapshotter = snapshot.NewWriter(store, e.cfg.Logger)
+		e.snapshotter = snapshot.NewWriter(store, snapshot.WriterConfig{Logger: e.cfg.Logger, Metrics: e.cfg.Metrics.Snapshots, Now: e.cfg.Now})
 	}
 }
 

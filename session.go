@@ -45,7 +45,7 @@ func (s *Session) Agents() *agentslive.Agents {
 	s.agentsOnce.Do(func() {
 		c := &s.engine.cfg
 		s.agents = agentslive.New(s.w, agentslive.Config{
-			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics,
+			Now: c.Now, AfterFunc: c.AfterFunc, Logger: c.Logger, Metrics: c.Metrics.Agents,
 			MaxEntry: s.engine.maxEntry(), Migrate: c.Migrate, RecordPrompts: c.RecordPrompts,
 			DeliveredAt: s.deliveredAt,
 		})
@@ -93,7 +93,7 @@ func (e *Engine) Begin(ctx context.Context, name string, authority session.TimeA
 	cfg := &e.cfg
 	s := &Session{engine: e, w: w, director: directorlive.New(w, directorlive.Config{
 		Judge: cfg.Judge, JudgeTimeout: cfg.JudgeTimeout, OmitText: cfg.OmitText,
-		Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
+		Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger, Metrics: cfg.Metrics.Director,
 	})}
 	e.sessions[name] = s
 	return s, nil
@@ -118,8 +118,14 @@ type Addition struct {
 	Key string
 
 	// Lenient records signals that the schema refuses, flagged with the
-	// reason, instead of refusing the record.
+	// reason, instead of refusing the record. So it does with signals that
+	// [Config.MaxSkew] refuses.
 	Lenient bool
+
+	// Recording says that the signals were recorded at another time or place. Their
+	// timestamps are not compared with the clock, so that the same recording gives the
+	// same head at any time.
+	Recording bool
 }
 
 // Receipt says where an addition stands in the log.
@@ -127,6 +133,10 @@ type Receipt struct {
 	First  eventlog.Seq  // the first entry it wrote
 	Head   eventlog.Head // the place behind its last entry
 	Repeat bool          // its key had been seen before: nothing was written now
+
+	// OutOfOrder counts the signals whose timestamps are before the session time that
+	// earlier entries had reached, at which they take effect. It is 0 for a repeat.
+	OutOfOrder int
 }
 
 // Name returns the session's name.
@@ -163,11 +173,13 @@ func (s *Session) Record(ctx context.Context, r Addition) (Receipt, error) {
 	if err := check(ctx, &r); err != nil {
 		return Receipt{}, err
 	}
-	ticket, err := s.w.Append(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r) })
+	p := Pending{}
+	var err error
+	p.ticket, err = s.w.Append(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r, &p.late) })
 	if err != nil {
 		return Receipt{}, err
 	}
-	return receiptOf(ctx, ticket)
+	return p.Wait(ctx)
 }
 
 // RecordAsync gives an addition its place, in the order of the calls, and returns
@@ -178,29 +190,34 @@ func (s *Session) RecordAsync(ctx context.Context, r Addition) (*Pending, error)
 	if err := check(ctx, &r); err != nil {
 		return nil, err
 	}
-	ticket, err := s.w.AppendAsync(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r) })
+	p := &Pending{}
+	var err error
+	p.ticket, err = s.w.AppendAsync(ctx, func(t *writer.Turn) (*eventlog.Ticket, error) { return s.keep(t, &r, &p.late) })
 	if err != nil {
 		return nil, err
 	}
-	return &Pending{ticket}, nil
+	return p, nil
 }
 
 // Pending is a record that has its place and waits to become durable.
 type Pending struct {
 	ticket *eventlog.Ticket
+	late   int // signals out of order; not of a repeat
 }
 
 // Wait returns once the record is durable, or with the error that made the log
 // read-only, or with the error of ctx if that ends first. Then it can be called
 // again; the record becomes durable, or fails, without it.
-func (p *Pending) Wait(ctx context.Context) (Receipt, error) { return receiptOf(ctx, p.ticket) }
-
-func receiptOf(ctx context.Context, t *eventlog.Ticket) (Receipt, error) {
-	head, err := t.Wait(ctx)
+func (p *Pending) Wait(ctx context.Context) (Receipt, error) {
+	head, err := p.ticket.Wait(ctx)
 	if err != nil {
 		return Receipt{}, err
 	}
-	return Receipt{First: t.First(), Head: head, Repeat: t.Repeat()}, nil
+	out := Receipt{First: p.ticket.First(), Head: head, Repeat: p.ticket.Repeat()}
+	if !out.Repeat {
+		out.OutOfOrder = p.late
+	}
+	return out, nil
 }
 
 // check refuses an addition that is invalid in every state of a session. It replaces
@@ -316,9 +333,10 @@ func problemOf(err error) string {
 	}
 }
 
-// keep decides on a record against the newest state and appends it.
-func (s *Session) keep(t *writer.Turn, r *Addition) (*eventlog.Ticket, error) {
-	p, err := s.draft(t, r)
+// keep decides on a record against the newest state and appends it. It sets late to the
+// number of its signals that are out of order.
+func (s *Session) keep(t *writer.Turn, r *Addition, late *int) (*eventlog.Ticket, error) {
+	p, err := s.draft(t, r, late)
 	if err != nil {
 		// An addition that was valid when it was first recorded may be invalid now:
 		// later entries have moved session time on or replaced declarations.
@@ -333,9 +351,11 @@ func (s *Session) keep(t *writer.Turn, r *Addition) (*eventlog.Ticket, error) {
 // draft turns an addition into drafts and returns the session's position after them.
 // Declarations are checked against the fold, which t must catch up with; plain signals
 // are not, so that an import need not wait for the fold.
-func (s *Session) draft(t *writer.Turn, r *Addition) (writer.Frontier, error) {
+func (s *Session) draft(t *writer.Turn, r *Addition, late *int) (writer.Frontier, error) {
 	c := &s.drafts
 	c.Reset()
+	*late = 0
+	bounded := s.engine.cfg.MaxSkew >= 0 && !r.Recording
 	p := t.Frontier()
 	var inForce *language.Catalog
 	var retained definition.Cost
@@ -360,6 +380,15 @@ func (s *Session) draft(t *writer.Turn, r *Addition) (writer.Frontier, error) {
 		c.Declaration(p.At, d)
 	}
 	for i, sig := range r.Signals {
+		if bounded {
+			if err := p.Time.Skew(sig, s.engine.cfg.Now(), s.engine.cfg.MaxSkew); err != nil {
+				if !r.Lenient {
+					return p, fmt.Errorf("signal %d of the record: %w", i+1, err)
+				}
+				s.skewed(&p, sig, err)
+				continue
+			}
+		}
 		at, err := p.Time.At(sig, p.At)
 		if err != nil && !r.Lenient {
 			return p, fmt.Errorf("signal %d of the record: %w", i+1, err)
@@ -368,9 +397,27 @@ func (s *Session) draft(t *writer.Turn, r *Addition) (writer.Frontier, error) {
 			p.At = at
 		}
 		p.Time.Note(sig, p.At)
+		if p.Time.Late(sig, p.At) {
+			*late++
+		}
 		c.Signal(p.At, sig)
 	}
 	return p, nil
+}
+
+// skewed drafts a signal whose timestamp is too far ahead, at the session time that was
+// reached. If the session has no origin yet, an entry of the clock gives it one, because
+// otherwise the fold would take it from this signal.
+func (s *Session) skewed(p *writer.Frontier, sig *signal.Signal, err error) {
+	if p.Time.WantsOrigin() {
+		p.Time.Origin, p.Time.HasOrigin = s.engine.cfg.Now().UnixNano()-int64(p.At), true
+		s.drafts.Clock(p.At, p.Time.Origin)
+	}
+	marked := *sig
+	if marked.Problem == "" {
+		marked.Problem = "timestamp: " + err.Error()
+	}
+	s.drafts.Signal(p.At, &marked)
 }
 
 // State returns the state at the newest entry, complete at its instant, once

@@ -114,7 +114,7 @@ func TestWaitsEndWithTheirContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &held{disk: enginetest.NewDisk(), play: enginetest.Authored(t, enginetest.Tea)}
-				eng, err := sajou.Open("store", sajou.Config{FS: h.disk, JudgeTimeout: patience})
+				eng, err := sajou.Open("store", sajou.Config{FS: h.disk, JudgeTimeout: patience, MaxSkew: -1})
 				require.NoError(t, err)
 				if h.ses, err = eng.Session(t.Context(), "world"); err != nil {
 					t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -465,5 +466,39 @@ func wantCode(t *testing.T, o agents.Outcome, want agents.Code) {
 	t.Helper()
 	if !errors.Is(o.Err(), want) {
 		t.Errorf("got %v %v, want %s", o.Status, o.Err(), want)
+	}
+}
+
+// Each record that ends a request tells which one and how; any other tells nothing.
+func TestFinalOutcomeOf(t *testing.T) {
+	effect := `{"source_id":"a","req_id":"r","global_seq":%s,"number":4}`
+	for _, tt := range []struct {
+		word, text string
+		want       agents.FinalOutcome
+		ok         bool
+	}{
+		{agents.WordEffect, strings.Replace(effect, "%s", "1", 1), agents.FinalOutcome{GlobalSeq: 1, Number: 4}, true},
+		{agents.WordEffect, strings.Replace(effect, "%s", "9", 1), agents.FinalOutcome{GlobalSeq: 9, Number: 4}, true},
+		{agents.WordEffect, strings.Replace(effect, "%s", "0", 1), agents.FinalOutcome{}, false},
+		{agents.WordEffect, `{"source_id":"a","global_seq":1}`, agents.FinalOutcome{}, false},
+		{agents.WordEffect, `{"agent_id":"a","req_id":"r","global_seq":1}`, agents.FinalOutcome{}, false},
+		{agents.WordOutcome, `{"agent_id":"a","req_id":"r","code":"` + string(agents.ErrCancelled) + `","reason":"why"}`, agents.FinalOutcome{Code: agents.ErrCancelled, Reason: "why"}, agents.ErrCancelled.Final()},
+		{agents.WordOutcome, `{"agent_id":"a","req_id":"r","code":"no code"}`, agents.FinalOutcome{}, agents.Code("no code").Final()},
+		{agents.WordCancel, `{"agent_id":"a","req_id":"r","reason":"` + agents.ReasonUser + `"}`, agents.FinalOutcome{Code: agents.ErrCancelled, Reason: agents.ReasonUser}, true},
+		{agents.WordCancel, `{"agent_id":"a","req_id":"r","reason":"` + agents.ReasonReplaced + `"}`, agents.FinalOutcome{}, false},
+		{agents.WordCancel, `{"agent_id":"","req_id":"r","reason":"` + agents.ReasonUser + `"}`, agents.FinalOutcome{}, false},
+		{agents.WordLeft, `{"agent_id":"a","req_id":"r"}`, agents.FinalOutcome{}, false},
+	} {
+		agent, req, got, ok := agents.FinalOutcomeOf(signal.Record{Word: tt.word, Value: parse(t, tt.text)})
+		if ok != tt.ok {
+			t.Errorf("%s %s: %v, want %v", tt.word, tt.text, ok, tt.ok)
+			continue
+		}
+		if ok && (agent != "a" || req != "r" || got.GlobalSeq != tt.want.GlobalSeq || got.Number != tt.want.Number || got.Code != tt.want.Code || got.Reason != tt.want.Reason) {
+			t.Errorf("%s %s: %q %q %+v, want %+v", tt.word, tt.text, agent, req, got, tt.want)
+		}
+		if !ok && (agent != "" || req != "" || got.GlobalSeq != 0 || got.Code != "" || got.Reason != "") {
+			t.Errorf("%s %s: %q %q %+v beside no answer", tt.word, tt.text, agent, req, got)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
@@ -112,6 +113,31 @@ func TestPatchError(t *testing.T) {
 	_, err := applyPatch(parse(t, `{"a":1}`), parse(t, `[{"op":"test","path":"/a","value":1},{"op":"remove","path":"/b/c"}]`))
 	if want := `agents: patch operation 1, remove "/b/c": there is no "b"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A value may be moved or copied to where it ends at the deepest level, and not
+// deeper.
+func TestPatchDepth(t *testing.T) {
+	nest := func(n int, in string) string { return strings.Repeat("[", n) + in + strings.Repeat("]", n) }
+	// The value at /a is two levels of arrays. Below /b there are arrays, the innermost
+	// of which takes it.
+	const height = 2
+	for _, op := range []string{"move", "copy"} {
+		for levels, fits := range map[int]bool{signal.MaxDepth - height - 1: true, signal.MaxDepth - height: false} {
+			doc := parse(t, `{"a":[[7],8],"b":`+nest(levels, "")+`}`)
+			path := "/b" + strings.Repeat("/0", levels-1) + "/-"
+			got, err := applyPatch(doc, parse(t, `[{"op":"`+op+`","from":"/a","path":"`+path+`"}]`))
+			if !fits {
+				require.ErrorIsf(t, err, jsondoc.ErrPatch, "%s to level %d", op, levels)
+				require.ErrorContains(t, err, "nested deeper")
+				continue
+			}
+			require.NoErrorf(t, err, "%s to level %d", op, levels)
+			_, rest, err := signal.CheckValue(got)
+			require.NoErrorf(t, err, "%s to level %d", op, levels)
+			require.Empty(t, rest)
+		}
 	}
 }
 

@@ -207,8 +207,9 @@ func TestRulingProblems(t *testing.T) {
 
 // TestParsePointer goes through the RFC's own examples and what it forbids.
 func TestParsePointer(t *testing.T) {
-	doc := parse(t, `{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8}`)
+	doc := parse(t, `{"foo":["bar","baz"],"far":[1,2,[3,4,5]],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8}`)
 	for path, want := range map[string]string{
+		"/far/1": `2`, "/far/2": `[3,4,5]`, "/far/2/2": `5`, "/far/2/1": `4`, "/foo/1": `"baz"`,
 		"/foo": `["bar","baz"]`, "/foo/0": `"bar"`, "/": `0`, "/a~1b": `1`, "/c%d": `2`, "/e^f": `3`,
 		"/g|h": `4`, `/i\j`: `5`, `/k"l`: `6`, "/ ": `7`, "/m~0n": `8`,
 	} {
@@ -216,7 +217,7 @@ func TestParsePointer(t *testing.T) {
 			t.Errorf("%q: %s, want %s", path, canonical(v), want)
 		}
 	}
-	for _, path := range []string{"/foo/2", "/foo/-", "/foo/01", "/foo/+1", "/foo/0/x", "/nobody", "/foo/"} {
+	for _, path := range []string{"/foo/2", "/far/3", "/far/2/3", "/foo/-", "/foo/01", "/foo/+1", "/foo/0/x", "/nobody", "/foo/"} {
 		if v, ok := pointer(t, path).In(doc); ok {
 			t.Errorf("%q leads to %v", path, v)
 		}

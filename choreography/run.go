@@ -85,8 +85,8 @@ func (s *Scheduler) step(p *performance, c *cursor, updates bool) (done bool) {
 			s.begin(p, c, n)
 		case phaseRunning:
 			if c.until > s.now {
-				if updates {
-					s.update(p, c, n)
+				if updates && s.sink != nil {
+					c.sendUpdate(s.sink, s.now, p, n)
 				}
 				return false
 			}
@@ -127,11 +127,7 @@ func (s *Scheduler) begin(p *performance, c *cursor, n *definition.Node) {
 			s.observer.Started(s.lend(p, c.node, n))
 		}
 		if s.sink != nil {
-			c.resolve(p, n)
-			s.sink.OnActionStart(ActionStart{
-				At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.Action,
-				EntityRef: c.entity, Params: c.params, Duration: n.Written, Easing: n.Easing,
-			})
+			c.sendStart(s.sink, p, n)
 		}
 	case definition.NodeWait:
 		s.enter(c, phaseWaiting, n.Duration)
@@ -160,14 +156,21 @@ func (s *Scheduler) group(p *performance, c *cursor, updates bool) (done bool) {
 	return done
 }
 
-func (s *Scheduler) update(p *performance, c *cursor, n *definition.Node) {
-	if s.sink == nil {
-		return
-	}
+// sendStart sends the beginning of the running animation at c.
+func (c *cursor) sendStart(sink CommandSink, p *performance, n *definition.Node) {
 	c.resolve(p, n)
-	elapsed := s.now - c.since
-	s.sink.OnActionUpdate(ActionUpdate{
-		At: time.Duration(s.now), PerformanceID: p.ID(), Action: n.Action,
+	sink.OnActionStart(ActionStart{
+		At: time.Duration(c.since), PerformanceID: p.ID(), Action: n.Action,
+		EntityRef: c.entity, Params: c.params, Duration: n.Written, Easing: n.Easing,
+	})
+}
+
+// sendUpdate sends the progress of the running animation at c.
+func (c *cursor) sendUpdate(sink CommandSink, now int64, p *performance, n *definition.Node) {
+	c.resolve(p, n)
+	elapsed := now - c.since
+	sink.OnActionUpdate(ActionUpdate{
+		At: time.Duration(now), PerformanceID: p.ID(), Action: n.Action,
 		EntityRef: c.entity, Params: c.params,
 		Progress: n.Curve.At(n.Progress(elapsed)), Elapsed: time.Duration(elapsed),
 	})

@@ -228,6 +228,22 @@ func (s *Scheduler) Performing() bool { return len(s.registry.all) > 0 }
 // initial state, no command is built.
 func (s *Scheduler) SetSink(sink CommandSink) { s.sink = sink }
 
+// UnderWay sends sink an [ActionStart] and an [ActionUpdate] for each running animation,
+// performance by performance in the order they were made. The start has the time at which
+// the animation began, the update that of the present instant. A sink that joins in the
+// middle, or after a jump, learns from them what the commands to come continue.
+func (s *Scheduler) UnderWay(sink CommandSink) {
+	for p := s.first; p != nil; p = p.next {
+		p.root.walk(p.def, func(c *cursor, n *definition.Node) bool {
+			if c.phase == phaseRunning {
+				c.sendStart(sink, p, n)
+				c.sendUpdate(sink, s.now, p, n)
+			}
+			return true
+		})
+	}
+}
+
 // Now returns the present session time.
 func (s *Scheduler) Now() time.Duration { return time.Duration(s.now) }
 

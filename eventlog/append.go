@@ -41,16 +41,15 @@ func (s *Session) Append(ctx context.Context, b Batch) (Head, error) {
 	if s.claimed.Load() {
 		return Head{}, ErrClaimed
 	}
-	var t *Ticket
-	var refused error
-	err := s.write(ctx, func(r *Round) { t, refused = r.Stage(b) })
-	switch {
-	case refused != nil:
-		return Head{}, refused
-	case t == nil:
+	if err := s.log.acquire(); err != nil {
 		return Head{}, err
 	}
-	return t.Wait(ctx)
+	defer s.log.release()
+	t, err := s.inRound(ctx, nil, b, true)
+	if err != nil {
+		return Head{}, err
+	}
+	return t.Wait(ctx) // returns at once, unless b repeats an earlier round
 }
 
 // checkDrafts refuses drafts that no log may hold, before they are sealed.

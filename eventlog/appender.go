@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 )
@@ -31,18 +30,25 @@ func (a *Appender) Release() { a.session.claimed.Store(false) }
 // f decides against the newest state and stages batches; it must not block, nor
 // wait for its tickets, nor call the session's other appending methods.
 //
-// Writers that arrive at the same time share rounds: one of them runs the functions
-// of all, one after the other, and hands their batches to the store as one write.
-// So f may run on the goroutine of another writer. A panic of f is raised again on
-// its caller's goroutine, once the batches that f had staged are durable.
-// [runtime.Goexit] in f, which testing's FailNow calls, ends both goroutines; the
-// session stays usable. After Write, [Ticket.Wait] returns at once with the outcome
+// Writers that arrive at the same time share rounds: a goroutine of the log runs the
+// functions of all, one after the other, and hands their batches to the store as one
+// write. A panic of f is raised again on its caller's goroutine, once the batches that
+// f had staged are durable. [runtime.Goexit] in f, which testing's FailNow calls, ends
+// its caller's goroutine too; the session stays usable. While two rounds are on their
+// way to the disk, f waits for one of them. After Write, [Ticket.Wait] returns at once with the outcome
 // of each batch; that of a repeat may belong to an earlier round.
 //
 // When ctx ends first, Write returns its error at once. Then f either has not run
 // and never will, or has run to its end; its batches become durable or fail without
 // the caller, and a panic of f is logged.
 func (a *Appender) Write(ctx context.Context, f func(*Round)) error { return a.session.write(ctx, f) }
+
+// AppendIn runs f in a round, as [Appender.Write] does, and returns the ticket of the
+// batch that f staged once it is durable. The ticket of a repeat may belong to an earlier
+// round, which [Ticket.Wait] waits for. Errors are those of f and of [Session.Append].
+func (a *Appender) AppendIn(ctx context.Context, f func(*Round) (*Ticket, error)) (*Ticket, error) {
+	return a.session.appendIn(ctx, f)
+}
 
 // StageIn runs f in a round, as [Appender.Write] does, and returns the ticket of the
 // batch that f staged, in the order of the calls, without waiting for the disk. The
@@ -53,32 +59,37 @@ func (a *Appender) StageIn(ctx context.Context, f func(*Round) (*Ticket, error))
 }
 
 func (s *Session) write(ctx context.Context, f func(*Round)) error {
-	release, err := s.log.acquire()
-	if err != nil {
+	if err := s.log.acquire(); err != nil {
 		return err
 	}
-	defer release()
-	return s.inRound(ctx, f, true)
+	defer s.log.release()
+	_, err := s.inRound(ctx, func(r *Round) (*Ticket, error) {
+		f(r)
+		return nil, nil
+	}, Batch{}, true)
+	return err
 }
 
-func (s *Session) stageIn(ctx context.Context, f func(*Round) (*Ticket, error)) (*Ticket, error) {
-	release, err := s.log.acquire()
-	if err != nil {
+func (s *Session) appendIn(ctx context.Context, f func(*Round) (*Ticket, error)) (*Ticket, error) {
+	if err := s.log.acquire(); err != nil {
+		return nil, err
+	}
+	defer s.log.release()
+	return s.inRound(ctx, f, Batch{}, true)
+}
+
+func (s *Session) stageIn(ctx context.Context, f func(*Round) (*Ticket, error)) (_ *Ticket, err error) {
+	if err := s.log.acquire(); err != nil {
 		return nil, err
 	}
 	var t *Ticket
 	defer func() {
 		if t == nil {
-			release()
+			s.log.release()
 		}
 	}()
-	var staged *Ticket
-	var refused error
-	err = s.inRound(ctx, func(r *Round) { staged, refused = f(r) }, false)
-	if err := cmp.Or(refused, err); err != nil {
-		return nil, err
+	if t, err = s.inRound(ctx, f, Batch{}, false); t != nil {
+		t.holds = true
 	}
-	t = staged
-	t.release = release
-	return t, nil
+	return t, err
 }

@@ -15,15 +15,22 @@ type commit struct {
 	handed  chan struct{} // closed when the store has it, or will not get it
 	claimed atomic.Bool   // a caller waits for the sync, or the commit was abandoned
 	done    chan struct{}
-	err     error // set before done is closed
+	err     error     // set before done is closed
+	measure *measured // nil without metrics; set before handed is closed
 }
 
 // abandon ends a commit that did not reach the store.
 func (c *commit) abandon(err error) error {
 	c.claimed.Store(true)
-	c.err = err
-	close(c.done)
+	c.end(err)
 	return err
+}
+
+// end reports the outcome and wakes the callers that wait for it.
+func (c *commit) end(err error) {
+	c.err = err
+	c.measure.report(&c.session.log.cfg, err)
+	close(c.done)
 }
 
 // wait returns once the write is durable, or with the error that made the log
@@ -74,11 +81,11 @@ func (c *commit) sync() {
 		l.fail(err)
 	}
 	if closeErr := c.batch.Close(); err != nil || closeErr != nil || l.disk.Lost.Load() {
-		c.err = l.writable()
-	} else if c.err = l.notes.note(c.session.name, &c.durable); c.err == nil {
+		err = l.writable()
+	} else if err = l.notes.note(c.session.name, &c.durable); err == nil {
 		// A sync covers all earlier writes, so every entry that the session had
 		// when this commit was applied is durable.
 		c.session.publish(&c.durable)
 	}
-	close(c.done)
+	c.end(err)
 }

@@ -54,7 +54,7 @@ func (s *Session) OnJoin(f func(waiting int)) {
 func (s *Session) Waiting() int {
 	s.turns.mu.Lock()
 	defer s.turns.mu.Unlock()
-	return len(s.turns.waiting)
+	return s.turns.running + len(s.turns.waiting)
 }
 
 // NewArena returns the two methods of a new arena.

@@ -18,7 +18,7 @@
 // carrier of sealed batches would have to offer them:
 //
 //   - claim the session, so that nothing is appended past the writer: [Session.Claim];
-//   - decide alone, in a round: [Appender.Write], [Appender.StageIn]; there, seal a
+//   - decide alone, in a round: [Appender.Write], [Appender.AppendIn], [Appender.StageIn]; there, seal a
 //     batch and give it its place, under an expected Head if the caller likes
 //     ([Round.Stage], [Batch.Expect]), look up an idempotency key ([Round.Repeat]), and
 //     work on while the disk does ([Round.Then]);
@@ -195,6 +195,12 @@ type Config struct {
 	// FS is the file system. Nil means the operating system's.
 	FS vfs.FS
 
+	// Metrics receives measurements of appends and syncs. With nil, nothing is measured.
+	Metrics LogMetrics
+
+	// Now is the clock of Metrics; required with Metrics and otherwise never called.
+	Now func() time.Time
+
 	// Logger receives recovery notes and the store's own messages. Nil
 	// discards them.
 	Logger *slog.Logger
@@ -213,6 +219,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxBatch = max(c.MaxBatch, c.MaxEntry+chain.MaxBatchOverhead)
 	if c.NoteEntries < 0 || c.NoteWithin < 0 {
 		return c, fmt.Errorf("%w: the bounds of the noted heads must not be negative", ErrInvalid)
+	}
+	if c.Metrics != nil && c.Now == nil {
+		return c, fmt.Errorf("%w: metrics need a clock; set Config.Now", ErrInvalid)
 	}
 	c.NoteEntries = cmp.Or(c.NoteEntries, DefaultNoteEntries)
 	c.NoteWithin = cmp.Or(c.NoteWithin, DefaultNoteWithin)
@@ -264,14 +273,22 @@ type Log struct {
 	closed   atomic.Bool
 	readers  sync.WaitGroup // open iterators and staged batches
 	lifeMu   sync.RWMutex   // held for reading while readers grows, for writing by Close
-	done     chan struct{}  // closed by Close; wakes followers
+	done     chan struct{}  // closed by Close; wakes followers and idle leaders
+
+	rounds      chan *Session  // unbuffered: to an idle leader
+	idleLeaders atomic.Int32   // at most maxIdleLeaders wait on rounds
+	leaders     sync.WaitGroup // goroutines that lead rounds, idle ones included
+	idleTurns   sync.Pool      // of *turn
 }
 
 type failure struct{ cause error }
 
 func newLog(cfg Config) *Log {
-	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), failedCh: make(chan struct{})}
+	l := &Log{cfg: cfg, sessions: make(map[string]*Session), next: 1, done: make(chan struct{}), rounds: make(chan *Session), failedCh: make(chan struct{})}
 	l.disk = storefile.NewFreezeFS(cfg.FS, l.fail)
+	if cfg.Metrics != nil {
+		l.disk.Synced, l.disk.Now = cfg.Metrics.FileSynced, cfg.Now
+	}
 	l.notes = newNotes(l)
 	return l
 }
@@ -398,11 +415,10 @@ type SessionInfo struct {
 // Sessions lists the sessions of the log in the order they were begun. A
 // session record that cannot be read is left out; [Log.Survey] names it.
 func (l *Log) Sessions() ([]SessionInfo, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	records, _, err := keyspace.Sessions(l.db)
 	if err != nil {
 		return nil, err
@@ -420,11 +436,10 @@ func (l *Log) Session(name string) (*Session, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.sessions[name]; s != nil {
@@ -463,6 +478,9 @@ func (l *Log) fail(cause error) {
 	if l.failure.CompareAndSwap(nil, &failure{cause}) {
 		close(l.failedCh)
 		l.cfg.Logger.Error("log is read-only after a failed write", slog.Any("err", cause))
+		if l.cfg.Metrics != nil {
+			l.cfg.Metrics.LogFailed(cause)
+		}
 	}
 }
 
@@ -480,16 +498,18 @@ func (l *Log) backgroundError(err error) {
 
 const backgroundPause = 50 * time.Millisecond
 
-// acquire registers a reader or writer that Close waits for.
-func (l *Log) acquire() (release func(), err error) {
+// acquire registers a reader or writer, which Close waits for until it calls release.
+func (l *Log) acquire() error {
 	l.lifeMu.RLock()
 	defer l.lifeMu.RUnlock()
 	if l.closed.Load() {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	l.readers.Add(1)
-	return l.readers.Done, nil
+	return nil
 }
+
+func (l *Log) release() { l.readers.Done() }
 
 // Close waits for calls that are under way, and closes the store. Iterations
 // that follow a session end with [ErrClosed]. Closing again does nothing.
@@ -502,6 +522,7 @@ func (l *Log) Close() error {
 	}
 	close(l.done)
 	l.readers.Wait()
+	l.leaders.Wait()
 	err := l.notes.close()
 	if l.failure.Load() != nil {
 		// Every affected caller has had its error. Pebble's errors on closing add
@@ -529,11 +550,10 @@ type DiskUsage = storefile.DiskUsage
 
 // DiskUsage returns the space that the whole store takes on the disk.
 func (l *Log) DiskUsage() (DiskUsage, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return DiskUsage{}, err
 	}
-	defer release()
+	defer l.release()
 	return storefile.MeasureUsage(l.cfg.FS, l.dir)
 }
 
@@ -541,11 +561,10 @@ func (l *Log) DiskUsage() (DiskUsage, error) {
 // as the store estimates them. Entries that are in the write-ahead log alone do not
 // count; [Log.DiskUsage] is the size of the whole store.
 func (l *Log) DiskSize(_ context.Context, name string) (uint64, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return 0, err
 	}
-	defer release()
+	defer l.release()
 	number, ok, err := keyspace.SessionNumber(l.db, name)
 	if err != nil || !ok {
 		return 0, err

@@ -352,12 +352,18 @@ func holdsMore(db *pebble.DB) (bool, error) {
 // build makes a complete, empty store in dir, which exists and is empty. lock is the
 // lock of dir.
 func (l *Log) build(dir string, lock *pebble.Lock) error {
+	return buildStore(l.cfg, dir, lock, func(*Log) error { return nil })
+}
+
+// buildStore is [Log.build] with contents: fill writes them to the db of a log in dir,
+// not synced, before the store is complete.
+func buildStore(cfg Config, dir string, lock *pebble.Lock, fill func(*Log) error) error {
 	id, err := storefile.NewStoreID()
 	if err != nil {
 		return err
 	}
-	cfg := l.cfg
-	l = newLog(cfg)
+	l := newLog(cfg)
+	l.dir, l.id = dir, id
 	if l.disk.Note, err = storefile.OpenLedger(cfg.FS, dir, storefile.NewFileList(id)); err != nil {
 		return err
 	}
@@ -365,7 +371,11 @@ func (l *Log) build(dir string, lock *pebble.Lock) error {
 	opts.Lock = lock
 	db, err := pebble.Open(dir, opts)
 	if err == nil {
+		l.db = db
 		err = db.Set(keyspace.FormatKey(), []byte{keyspace.FormatVersion}, pebble.Sync)
+		if err == nil {
+			err = fill(l)
+		}
 		if err == nil {
 			// After a flush the write-ahead log holds nothing to replay and is of
 			// the newest format, which distinguishes rot in the middle from a torn

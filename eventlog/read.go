@@ -157,12 +157,11 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 	if next > d.head.Seq {
 		return next, true
 	}
-	release, err := s.log.acquire()
-	if err != nil {
+	if err := s.log.acquire(); err != nil {
 		yield(Entry{}, err)
 		return next, false
 	}
-	defer release()
+	defer s.log.release()
 	it, err := keyspace.SeekBatch(ctx, s.log.db, d.number, next)
 	if err != nil {
 		yield(Entry{}, keyspace.ReadError("read entries", err))

@@ -18,8 +18,12 @@ type Round struct {
 	keys    map[string]*Ticket // staged in this round; nil before the first
 	commit  *commit
 	number  uint32
+	batches int
+	entries int
 	bytes   int
 	running *turn // the turn whose function runs
+	flies   bool  // the store has it, and a writer of the round waits for the disk
+	exited  bool  // a function ended the goroutine that leads the round
 	then    []afterwards
 }
 
@@ -129,6 +133,8 @@ func (r *Round) set(t *Ticket, key string) error {
 		return fmt.Errorf("eventlog: append: %w", err)
 	}
 	t.commit = r.commit
+	r.batches++
+	r.entries += int(t.head.Seq-t.first) + 1
 	r.bytes += len(t.sealed)
 	return nil
 }
@@ -145,6 +151,7 @@ func (r *Round) apply() error {
 	l := s.log
 	defer close(r.commit.handed)
 	r.commit.durable = durable{r.number, s.head, s.at}
+	r.commit.measure = r.measure()
 	l.applyMu.Lock()
 	defer l.applyMu.Unlock()
 	// Checked again, because under applyMu no other write can fail in between.

@@ -17,7 +17,7 @@ type Ticket struct {
 	first   Seq
 	head    Head
 	at      time.Duration
-	release func() // ends the hold that keeps the log open; nil but for [Appender.StageIn]
+	holds   bool // it keeps the log open until Wait; set by [Appender.StageIn]
 }
 
 // Head returns the position behind the append, durable or not.
@@ -67,10 +67,10 @@ func (t *Ticket) Entries() iter.Seq[Entry] {
 // the log read-only, or the error of ctx if ctx ends first. In the last case the
 // append becomes durable, or fails, without the caller.
 func (t *Ticket) Wait(ctx context.Context) (Head, error) {
-	holds := t.release != nil
+	holds := t.holds
 	if holds {
-		defer t.release()
-		t.release = nil
+		defer t.session.log.release()
+		t.holds = false
 	}
 	if t.commit == nil {
 		if err := t.session.WaitDurable(ctx, t.head.Seq); err != nil {

@@ -16,11 +16,10 @@ import (
 // a fault. Errors are [ErrNoSession], [ErrVersion], [ErrInvalid], that of the
 // context, and [ErrClosed].
 func (l *Log) Verify(ctx context.Context, name string, opts verify.Options) (verify.SessionReport, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return verify.SessionReport{}, err
 	}
-	defer release()
+	defer l.release()
 	return l.verify(ctx, name, opts)
 }
 
@@ -50,11 +49,10 @@ func (l *Log) verify(ctx context.Context, name string, opts verify.Options) (ver
 // Survey finds faults of the store that [Log.Verify], which follows one session,
 // cannot see; see [verify.Store].
 func (l *Log) Survey(ctx context.Context) ([]verify.StoreFault, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.release()
 	snap := l.db.NewSnapshot()
 	faults, err := verify.Store(ctx, snap)
 	if err := errors.Join(err, snap.Close()); err != nil {
@@ -70,11 +68,10 @@ func (l *Log) Survey(ctx context.Context) ([]verify.StoreFault, error) {
 // nothing and is [ErrCorrupt]. Other errors: [ErrNoSession], [ErrReadOnly], those
 // of the context and of the write. Appends to the session wait meanwhile.
 func (l *Log) RebuildKeys(ctx context.Context, name string, opts verify.Options) (verify.SessionReport, error) {
-	release, err := l.acquire()
-	if err != nil {
+	if err := l.acquire(); err != nil {
 		return verify.SessionReport{}, err
 	}
-	defer release()
+	defer l.release()
 	if err := l.writable(); err != nil {
 		return verify.SessionReport{}, err
 	}

@@ -12,6 +12,9 @@
 //   - Signals are recorded in the order in which they are added. After an
 //     error, everything added before the signal that caused it is recorded and
 //     nothing after it.
+//   - Timestamps are not compared with the clock, see [sajou.Addition]: one far ahead
+//     moves session time there, and the signals behind it are out of order, which the
+//     [Tally] counts.
 //   - A Recorder holds at most [MaxBatchSignals] signals and about
 //     [MaxBatchBytes] of their text before they are recorded, and at most one
 //     batch is on its way to the disk.
@@ -94,6 +97,7 @@ type Tally struct {
 	Definitions int
 	Flagged     int // signals that break the schema
 	Skipped     int // signals that the session already had
+	OutOfOrder  int // signals whose timestamps are before the session time at which they take effect
 }
 
 // Recorder records signals into a session in batches. Its methods must not be
@@ -238,7 +242,7 @@ func isRefusal(err error) bool {
 
 // record puts signals in flight, and then waits for the batch before them.
 func (r *Recorder) record(ctx context.Context, signals []*signal.Signal) error {
-	p, err := r.session.RecordAsync(ctx, sajou.Addition{Declarations: r.definitions, Signals: signals, Lenient: r.lenient})
+	p, err := r.session.RecordAsync(ctx, sajou.Addition{Declarations: r.definitions, Signals: signals, Lenient: r.lenient, Recording: true})
 	if err != nil {
 		return err
 	}
@@ -271,6 +275,7 @@ func (r *Recorder) settle(ctx context.Context) error {
 	r.tally.Definitions += f.definitions
 	r.tally.Signals += f.signals
 	r.tally.Flagged += f.flagged
+	r.tally.OutOfOrder += out.OutOfOrder
 	if r.progress != nil {
 		r.progress(r.tally.Signals)
 	}
@@ -282,15 +287,27 @@ func (r *Recorder) settle(ctx context.Context) error {
 // notified of.
 func TallyOf(ctx context.Context, log *eventlog.SessionReader, after eventlog.Head) (Tally, error) {
 	t := Tally{Head: after}
-	for e, err := range log.Entries(ctx, after.Seq+1) {
+	state := &session.State{}
+	for e, err := range log.Entries(ctx, 1) {
 		if err != nil {
 			return t, err
+		}
+		state.Apply(&e)
+		if e.Seq <= after.Seq {
+			continue
 		}
 		switch e.Kind {
 		case eventlog.KindSignal:
 			t.Signals++
-			if sig, err := signal.Decode(e.Data); err == nil && sig.Problem != "" {
+			sig, err := signal.Decode(e.Data)
+			if err != nil {
+				break
+			}
+			if sig.Problem != "" {
 				t.Flagged++
+			}
+			if times := state.Time(); times.Late(&sig, e.At) {
+				t.OutOfOrder++
 			}
 		case eventlog.KindDefine:
 			t.Definitions++

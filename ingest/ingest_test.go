@@ -99,3 +99,20 @@ func TestRefusedSignal(t *testing.T) {
 		t.Errorf("%+v, %v, want 3 signals and an error in line 4", got, err)
 	}
 }
+
+// A recording may have any time, and a jump ahead shows in the count of the signals
+// behind it, also where the counts are read back.
+func TestOutOfOrder(t *testing.T) {
+	ses, log := open(t)
+	jump := fmt.Sprintf(`{"id":"far","type":"note","timestamp":%d,"source":"t","payload":{}}`+"\n", int64(5_000_000_000_000))
+	got, err := record(t, ses, ingest.Config{}, lines(0, 2)+lines(1, 2)+lines(0, 1)+jump+lines(4, 1010))
+	if err != nil || got.OutOfOrder != 1+1006 || got.Signals != 1011 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if after, err := ingest.TallyOf(t.Context(), log, eventlog.Head{}); err != nil || after.OutOfOrder != got.OutOfOrder {
+		t.Errorf("the log has %+v, %v", after, err)
+	}
+	if after, err := ingest.TallyOf(t.Context(), log, eventlog.Head{Seq: 1 + 5}); err != nil || after.OutOfOrder != 1006 {
+		t.Errorf("behind the jump: %+v, %v", after, err)
+	}
+}

@@ -222,6 +222,11 @@ func TestImageRoundTrip(t *testing.T) {
 	if _, err := projection.DecodeImage(append(whole, 0)); !errors.Is(err, projection.ErrCorrupt) {
 		t.Errorf("a byte more: err = %v, want ErrCorrupt", err)
 	}
+	for _, first := range [][]byte{{2}, {0, 0}} {
+		if _, err := projection.DecodeImage(first); !errors.Is(err, projection.ErrVersion) {
+			t.Errorf("%x: err = %v, want ErrVersion", first, err)
+		}
+	}
 	whole[0] = 2
 	if _, err := projection.DecodeImage(whole); !errors.Is(err, projection.ErrVersion) {
 		t.Errorf("version 2: err = %v, want ErrVersion", err)

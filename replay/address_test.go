@@ -264,3 +264,29 @@ func FuzzAddress(f *testing.F) {
 		}
 	})
 }
+
+// An address is bounded to the byte, and a range to the byte with both its ends.
+func TestAddressBounds(t *testing.T) {
+	long := func(n int) string { return "@" + strings.Repeat("b", n-1) }
+	if a, err := replay.ParseAddress(long(256)); err != nil || a.String() != long(256) {
+		t.Errorf("256 bytes: %v, %v", a, err)
+	}
+	if _, err := replay.ParseAddress(long(257)); !errors.Is(err, replay.ErrSyntax) || !strings.Contains(err.Error(), "more than 256 bytes") {
+		t.Errorf("257 bytes: %v", err)
+	}
+	if _, err := replay.ParseRange(long(255) + ".." + long(255)); err != nil {
+		t.Errorf("512 bytes: %v", err)
+	}
+	if _, err := replay.ParseRange(long(256) + ".." + long(255)); !errors.Is(err, replay.ErrSyntax) || !strings.Contains(err.Error(), "more than 512 bytes") {
+		t.Errorf("513 bytes: %v", err)
+	}
+	// Only the time of day with a zone may end in a plus that begins no duration.
+	for _, s := range []string{"t:1s+x", "t:14:02:05+", "@T+x", "3+02:00", "t:+", "beat:T+1"} {
+		if _, err := replay.ParseAddress(s); !errors.Is(err, replay.ErrSyntax) || !strings.Contains(err.Error(), "want a duration like 350ms after the plus") {
+			t.Errorf("%s: %v, want the missing duration", s, err)
+		}
+	}
+	if _, err := replay.ParseAddress("t:2026-11-21T14:02:05+02:00"); err != nil {
+		t.Error(err)
+	}
+}

@@ -19,6 +19,10 @@ type Performer interface {
 	// With a sink, Advance also reports the progress of running actions.
 	Perform(sink choreography.CommandSink)
 
+	// UnderWay sends sink, for each action under way, its start with the time at which
+	// it began, and an update of the present instant.
+	UnderWay(sink choreography.CommandSink)
+
 	// NextBoundary returns the next session time at which the state changes without
 	// an entry, with or without commands, or false if no action is running.
 	NextBoundary() (time.Duration, bool)
@@ -138,6 +142,33 @@ func (r *Replay) before(ctx context.Context, m Moment) (*projection.Fold, error)
 	}
 	f.Advance(at)
 	return f, nil
+}
+
+// Rest returns the moment after last at which no performance is under way. It does
+// not wait for a performance without an end, and stops after a million boundaries.
+func (r *Replay) Rest(ctx context.Context, last Moment) (Moment, error) {
+	f, err := r.At(ctx, last)
+	if err != nil {
+		return last, err
+	}
+	ps := performers(f)
+	began := f.At()
+	for range 1_000_000 {
+		if err := ctx.Err(); err != nil {
+			return last, err
+		}
+		next, ok := nextBoundary(ps)
+		if !ok || next == math.MaxInt64 || next < f.At() {
+			break
+		}
+		before := f.At()
+		f.Advance(next)
+		if again := f.At(); again == before && next == before {
+			break
+		}
+	}
+	last.Offset += f.At() - began
+	return last, nil
 }
 
 // timeOf returns the session time of m.

@@ -126,6 +126,15 @@ func (b *band) Advance(at time.Duration) {
 
 func (b *band) Perform(sink choreography.CommandSink) { b.sink = sink }
 
+func (b *band) UnderWay(sink choreography.CommandSink) {
+	for _, n := range b.running {
+		sink.OnActionStart(choreography.ActionStart{At: n.start})
+		sink.OnActionUpdate(choreography.ActionUpdate{At: b.now})
+	}
+}
+
+func (b *band) Moving() bool { return len(b.running) > 0 }
+
 func (b *band) NextBoundary() (at time.Duration, ok bool) {
 	for _, n := range b.running {
 		t := n.end

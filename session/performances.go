@@ -102,12 +102,16 @@ func (p *Performances) Fits(head eventlog.Head, at time.Duration) error {
 // them. It implements [replay.Performer].
 func (p *Performances) Perform(sink choreography.CommandSink) { p.scheduler.SetSink(sink) }
 
+// UnderWay sends sink the start and the progress of every running animation. It
+// implements [replay.Performer].
+func (p *Performances) UnderWay(sink choreography.CommandSink) { p.scheduler.UnderWay(sink) }
+
 // NextBoundary returns the instant at which the next step begins or ends. It
 // implements [replay.Performer].
 func (p *Performances) NextBoundary() (time.Duration, bool) { return p.scheduler.Next() }
 
-// Animating reports whether an animation is running.
-func (p *Performances) Animating() bool {
+// Moving reports whether an animation is running. It implements [replay.Mover].
+func (p *Performances) Moving() bool {
 	for perf := range p.scheduler.Performances() {
 		for range perf.Animations() {
 			return true

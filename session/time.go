@@ -12,6 +12,21 @@ import (
 // take in.
 var ErrTime = errors.New("sajou: timestamp out of range")
 
+// SkewError is the error about a timestamp that is too far ahead of the wall clock for
+// a session that records live. It wraps [ErrTime].
+type SkewError struct {
+	Timestamp signal.Number // of the signal, in milliseconds of Unix time
+	Ahead     time.Duration // of the wall clock
+	Max       time.Duration // the bound
+}
+
+func (e *SkewError) Error() string {
+	return fmt.Sprintf("%v: timestamp %v is %v ahead of the clock, at most %v are allowed; correct the clock of the source, or import the signals as a recording",
+		ErrTime, e.Timestamp, e.Ahead.Round(time.Millisecond), e.Max)
+}
+
+func (e *SkewError) Unwrap() error { return ErrTime }
+
 // TimeAuthority says where a session's time comes from. It is recorded in the
 // session's first entry.
 type TimeAuthority string
@@ -59,6 +74,33 @@ func (t *Time) Note(sig *signal.Signal, at time.Duration) {
 	if origin := ns - int64(at); origin <= ns {
 		t.Origin, t.HasOrigin = origin, true
 	}
+}
+
+// Skew returns a [*SkewError] if a signal's timestamp is more than most ahead of the wall
+// clock, which shows now. Only in a session of [TimeWall] a timestamp is a time of the
+// wall clock.
+func (t *Time) Skew(sig *signal.Signal, now time.Time, most time.Duration) error {
+	ns, ok := sig.Timestamp.Nanos()
+	if t.Authority != TimeWall || !ok || !sig.Timestamp.IsSet() {
+		return nil
+	}
+	if ahead := time.Unix(0, ns).Sub(now); ahead > most {
+		return &SkewError{sig.Timestamp, ahead, most}
+	}
+	return nil
+}
+
+// Late reports whether the timestamp of a signal is before the session time at which it
+// takes effect: an earlier entry had moved session time past it.
+func (t *Time) Late(sig *signal.Signal, at time.Duration) bool {
+	ns, ok := sig.Timestamp.Nanos()
+	switch {
+	case !ok || !sig.Timestamp.IsSet():
+		return false
+	case t.Authority != TimeWall:
+		return ns < int64(at)
+	}
+	return t.HasOrigin && ns < t.Origin+int64(at)
 }
 
 // At returns the session time at which a signal takes effect, never before

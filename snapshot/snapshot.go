@@ -390,6 +390,14 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Copy writes the images as they are at one moment to a new file at path, while the store
+// is in use. After an error the file at path may be incomplete.
+func (s *Store) Copy(path string) error {
+	return s.use(func(db *bolt.DB) error {
+		return db.View(func(tx *bolt.Tx) error { return tx.CopyFile(path, 0o644) })
+	})
+}
+
 // Interval returns the number of entries from one image to the next.
 func (s *Store) Interval() eventlog.Seq { return eventlog.Seq(s.cfg.Interval) }
 

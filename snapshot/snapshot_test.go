@@ -393,7 +393,7 @@ func TestThinGaps(t *testing.T) {
 
 func TestWriter(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
-	w := snapshot.NewWriter(s, nil)
+	w := snapshot.NewWriter(s, snapshot.WriterConfig{})
 	for n := eventlog.Seq(1); n <= 100; n++ {
 		w.Offer("a", image(n*1000, 100), 2000)
 	}
@@ -410,11 +410,60 @@ func TestWriterLogsErrors(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
 	require.NoError(t, s.Close())
 	var log bytes.Buffer
-	w := snapshot.NewWriter(s, slog.New(slog.NewTextHandler(&log, nil)))
+	w := snapshot.NewWriter(s, snapshot.WriterConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	w.Offer("a", image(1000, 1), 0)
 	w.Close()
 	if !strings.Contains(log.String(), "store is closed") {
 		t.Errorf("log = %q", log.String())
+	}
+}
+
+// imageMetrics counts images.
+type imageMetrics struct {
+	stored, failed, dropped, bytes int
+	took                           time.Duration
+	begun, release                 chan struct{} // nil: the Writer is not held
+}
+
+func (m *imageMetrics) ImageDropped(string) { m.dropped++ }
+func (m *imageMetrics) ImageStored(_ string, bytes int, took time.Duration, err error) {
+	if m.bytes, m.took = bytes, took; err != nil {
+		m.failed++
+	} else {
+		m.stored++
+	}
+	if m.begun != nil {
+		m.begun <- struct{}{}
+		<-m.release
+		m.begun = nil
+	}
+}
+
+// Images that are stored, dropped or fail are reported, and the error stays until an
+// image is stored.
+func TestWriterMetrics(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	now := time.Unix(0, 0)
+	clock := func() time.Time { now = now.Add(time.Millisecond); return now }
+	m := &imageMetrics{begun: make(chan struct{}), release: make(chan struct{})}
+	w := snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: m, Now: clock})
+	w.Offer("a", image(1000, 100), 0)
+	<-m.begun // the Writer stands still until release
+	for n := eventlog.Seq(2); n <= 12; n++ {
+		w.Offer("a", image(n*1000, 100), 0)
+	}
+	close(m.release)
+	w.Close()
+	if m.stored != 9 || m.dropped != 3 || m.failed != 0 || m.bytes < 100 || m.took != time.Millisecond || w.Err() != nil {
+		t.Errorf("%+v, %v", m, w.Err())
+	}
+	require.NoError(t, s.Close())
+	m = &imageMetrics{}
+	w = snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: m, Now: clock})
+	w.Offer("a", image(13_000, 100), 0)
+	w.Close()
+	if m.failed != 1 || m.stored != 0 || w.Err() == nil {
+		t.Errorf("after the store is closed: %+v, %v", m, w.Err())
 	}
 }
 

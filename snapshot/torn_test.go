@@ -161,5 +161,6 @@ func TestTornWhileOpen(t *testing.T) {
 		t.Errorf("Nearest: err = %v, want ErrUnusable", err)
 	}
 	assert.ErrorIs(t, s.Put("long", image(1, 1)), snapshot.ErrUnusable, "Put")
-	_ = s.Close()
+	assert.NoError(t, s.Close())
+	assert.ErrorIs(t, s.Put("long", image(1, 1)), snapshot.ErrClosed)
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/projection"
 )
@@ -16,13 +17,38 @@ const queueLen = 8
 // image, and an image that cannot be stored is logged and dropped.
 type Writer struct {
 	store *Store
-	log   *slog.Logger
+	cfg   WriterConfig  // immutable
 	wake  chan struct{} // capacity 1: the queue changed
 	done  chan struct{} // closed when run has returned
 
 	mu     sync.Mutex
 	queue  []job // guarded by mu, at most queueLen
 	closed bool  // guarded by mu
+	err    error // of the last attempt to store; guarded by mu
+}
+
+// WriterConfig holds the options of a [Writer]. The zero value is a good default.
+type WriterConfig struct {
+	// Logger receives notes on images that are not stored. Nil discards them.
+	Logger *slog.Logger
+
+	// Metrics receives measurements. With nil, nothing is measured.
+	Metrics ImageMetrics
+
+	// Now is the clock of Metrics; required with Metrics and otherwise never called.
+	Now func() time.Time
+}
+
+// ImageMetrics receives measurements of a [Writer]. Its methods are called one after the
+// other for a session, must not wait, must not call the Writer, and must not panic.
+type ImageMetrics interface {
+	// ImageStored: an image of so many bytes, before compression, was stored and the
+	// session's images were thinned; or that failed. It is called by the goroutine of
+	// the Writer.
+	ImageStored(session string, bytes int, took time.Duration, err error)
+	// ImageDropped: an image was dropped, because too many waited for the disk. It is
+	// called by the goroutine that offered a newer one, under the lock of its fold.
+	ImageDropped(session string)
 }
 
 type job struct {
@@ -31,13 +57,13 @@ type job struct {
 	logBytes uint64
 }
 
-// NewWriter starts a writer on store. A nil logger discards. The caller must
-// [Writer.Close] it before it closes the store.
-func NewWriter(store *Store, logger *slog.Logger) *Writer {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
+// NewWriter starts a writer on store. The caller must [Writer.Close] it before it closes
+// the store.
+func NewWriter(store *Store, cfg WriterConfig) *Writer {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Writer{store: store, log: logger, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	w := &Writer{store: store, cfg: cfg, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -52,7 +78,10 @@ func (w *Writer) Offer(session string, img projection.Image, logBytes uint64) {
 		return
 	}
 	if len(w.queue) == queueLen {
-		w.log.Debug("snapshot dropped: too many waiting", slog.String("session", w.queue[0].session), slog.Uint64("seq", uint64(w.queue[0].img.Head.Seq)))
+		w.cfg.Logger.Debug("snapshot dropped: too many waiting", slog.String("session", w.queue[0].session), slog.Uint64("seq", uint64(w.queue[0].img.Head.Seq)))
+		if w.cfg.Metrics != nil {
+			w.cfg.Metrics.ImageDropped(w.queue[0].session)
+		}
 		w.queue[0] = job{}
 		w.queue = w.queue[1:]
 	}
@@ -105,15 +134,44 @@ func (w *Writer) next() (j job, ok, closed bool) {
 }
 
 func (w *Writer) write(j job) {
+	var began time.Time
+	if w.cfg.Metrics != nil {
+		began = w.cfg.Now()
+	}
+	err := w.put(j)
+	w.mu.Lock()
+	w.err = err
+	w.mu.Unlock()
+	if w.cfg.Metrics == nil {
+		return
+	}
+	size := 0
+	for _, p := range j.img.Parts {
+		size += len(p.Data)
+	}
+	w.cfg.Metrics.ImageStored(j.session, size, max(w.cfg.Now().Sub(began), 0), err)
+}
+
+// put stores an image and thins the images of its session.
+func (w *Writer) put(j job) error {
 	seq := uint64(j.img.Head.Seq)
 	if err := w.store.Put(j.session, j.img); err != nil {
-		w.log.Warn("snapshot not stored", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
-		return
+		w.cfg.Logger.Warn("snapshot not stored", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
+		return err
 	}
 	if j.logBytes == 0 {
-		return
+		return nil
 	}
 	if _, err := w.store.Thin(j.session, j.logBytes); err != nil {
-		w.log.Warn("snapshots not thinned", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
+		w.cfg.Logger.Warn("snapshots not thinned", slog.String("session", j.session), slog.Uint64("seq", seq), slog.Any("err", err))
+		return err
 	}
+	return nil
+}
+
+// Err returns why the last image was not stored or not thinned, nil if it was.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }

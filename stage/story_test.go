@@ -102,12 +102,28 @@ func (w *world) restore(t rapid.TB) {
 //	define FILE      bring more definitions into force
 //	restore          continue from the state bytes
 //
-// Wherever the stage is printed, it is also restored from its bytes and compared.
+// Each story is told twice: once by the same stage all along, and once by one that is
+// restored from its bytes wherever it is printed. Both tell the same and end in the same
+// state.
 func TestStories(t *testing.T) {
 	golden.Tell(t, "testdata/*.txtar", tell)
 }
 
 func tell(t *testing.T, files map[string]string) string {
+	t.Helper()
+	got, end := perform(t, files, true)
+	without, endWithout := perform(t, files, false)
+	if diff := cmp.Diff(without, got); diff != "" {
+		t.Errorf("it goes on otherwise when it is restored (-live +restored):\n%s", diff)
+	}
+	if !bytes.Equal(end, endWithout) {
+		t.Errorf("it ends in the state\n%x\nwhen it is restored, live in\n%x", end, endWithout)
+	}
+	return got
+}
+
+// perform returns what a story tells and the bytes of its last state.
+func perform(t *testing.T, files map[string]string, restored bool) (story string, end []byte) {
 	t.Helper()
 	w := newWorld(stage.Config{Actions: actions})
 	if text, ok := files["scene.json"]; ok {
@@ -133,7 +149,9 @@ func tell(t *testing.T, files map[string]string) string {
 			require.NoError(t, err)
 			w.advance(w.stage.Now() + d)
 		case "stage":
-			w.restore(t)
+			if restored {
+				w.restore(t)
+			}
 			lines = told(w.stage)
 			if only := strings.Fields(rest); len(only) > 0 {
 				lines = slices.DeleteFunc(lines, func(l string) bool {
@@ -169,7 +187,9 @@ func tell(t *testing.T, files map[string]string) string {
 		case "define":
 			w.define(t, files[rest])
 		case "restore":
-			w.restore(t)
+			if restored {
+				w.restore(t)
+			}
 		default:
 			t.Fatalf("what is %q?", line)
 		}
@@ -177,7 +197,7 @@ func tell(t *testing.T, files map[string]string) string {
 			fmt.Fprintf(&out, "\t%s\n", l)
 		}
 	}
-	return out.String()
+	return out.String(), w.stage.Append(nil)
 }
 
 func sceneOf(t rapid.TB, text string) *scene.Scene {

@@ -80,24 +80,6 @@ func histogram(name, help string, buckets []float64, labels []string) *prom.Hist
 	return prom.NewHistogramVec(prom.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Describe sends the descriptors of all metrics.
-func (f *families) Describe(ch chan<- *prom.Desc) {
-	for _, list := range [][]family{f.ofWorlds, f.ofAgents} {
-		for _, m := range list {
-			m.Describe(ch)
-		}
-	}
-}
-
-// Collect sends all series.
-func (f *families) Collect(ch chan<- prom.Metric) {
-	for _, list := range [][]family{f.ofWorlds, f.ofAgents} {
-		for _, m := range list {
-			m.Collect(ch)
-		}
-	}
-}
-
 // forget deletes the series that have these labels.
 func (f *families) forget(labels prom.Labels, lists ...[]family) {
 	for _, list := range lists {

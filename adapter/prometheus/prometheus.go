@@ -1,12 +1,44 @@
-// Package prometheus exports the metrics of a sajou engine's worlds to Prometheus. The
-// engine reports to a [Collector] as its [agentslive.Metrics], and the program
-// registers the same Collector on a Prometheus registry.
+// Package prometheus exports the metrics of a sajou engine to Prometheus. The engine
+// reports to a [Collector] through its [sajou.Metrics], and the program registers the
+// same Collector on a Prometheus registry.
 //
-//	metrics := prometheus.New(prometheus.Config{})
-//	registry.MustRegister(metrics)
-//	eng, err := sajou.Open(dir, sajou.Config{Metrics: metrics})
+//	collector := prometheus.New(prometheus.Config{})
+//	registry.MustRegister(collector)
+//	eng, err := sajou.Open(dir, sajou.Config{Metrics: collector.Metrics()})
 //
-// # Metrics
+// # Metrics of the engine
+//
+// They are sums over all sessions. A round is one write to the store: the batches that
+// writers of one session appended together. The label sink is the Go type of a sink.
+//
+//	sajou_log_rounds_total                counter    outcome: durable, failed
+//	sajou_log_batches_total               counter    of durable rounds
+//	sajou_log_entries_total               counter    of durable rounds
+//	sajou_log_bytes_total                 counter    of durable rounds
+//	sajou_log_round_duration_seconds      histogram  from the write to its durability
+//	sajou_log_sync_duration_seconds       histogram  file: wal, heads, table, manifest, other
+//	sajou_log_failed                      gauge      1 once a write has failed: the log is read-only
+//
+//	sajou_fold_load_duration_seconds      histogram  from an image and the entries behind it
+//	sajou_folded_entries_total            counter
+//	sajou_fold_duration_seconds           histogram  of one step
+//	sajou_fold_behind_entries             histogram  entries not folded yet, after a step
+//	sajou_folds_failed_total              counter    sessions that record nothing more
+//
+//	sajou_snapshots_total                 counter    outcome: stored, failed, dropped
+//	sajou_snapshot_bytes_total            counter    before compression
+//	sajou_snapshot_store_duration_seconds histogram
+//
+//	sajou_sinks                           gauge      sink; attached
+//	sajou_sink_call_duration_seconds      histogram  sink, call: the method
+//	sajou_sinks_detached_total            counter    sink, reason: asked, panic, stuck, error
+//
+//	sajou_director_call_duration_seconds  histogram  call: start, revise, guide, respond, choose; outcome: ok, error
+//	sajou_judge_calls_total               counter    outcome: answered, failed, late, not_called
+//	sajou_judge_call_duration_seconds     histogram
+//	sajou_questions_given_up_total        counter    recorded as unclear without an answer
+//
+// # Metrics of agents
 //
 // All have the label world, the session's name. Those of an agent also have the label
 // agent, its id.
@@ -55,6 +87,7 @@
 package prometheus
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,7 +96,7 @@ import (
 
 	prom "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents/flow"
 	agentslive "github.com/sajou-dev/sajou-go/agents/live"
 )
@@ -88,6 +121,7 @@ type Config struct {
 type Collector struct {
 	cfg Config // immutable after New
 	families
+	engine engineFamilies
 
 	mu     sync.RWMutex      // read-locked while a series is updated, so that no deleted series reappears
 	worlds map[string]*world // the open worlds; guarded by mu
@@ -114,10 +148,7 @@ type agent struct {
 // stranger is the agent of every report about a world that is not open.
 var stranger = &agent{world: Other, label: Other}
 
-var (
-	_ agentslive.Metrics = (*Collector)(nil)
-	_ prom.Collector     = (*Collector)(nil)
-)
+var _ prom.Collector = (*Collector)(nil)
 
 // New returns an empty collector.
 func New(cfg Config) *Collector {
@@ -127,11 +158,40 @@ func New(cfg Config) *Collector {
 	if cfg.MaxAgents == 0 {
 		cfg.MaxAgents = 100
 	}
-	return &Collector{cfg: cfg, families: newFamilies(), worlds: map[string]*world{}}
+	return &Collector{cfg: cfg, families: newFamilies(), engine: newEngineFamilies(), worlds: map[string]*world{}}
 }
 
-// Opened gives a world its label.
-func (c *Collector) Opened(name string) {
+// Metrics returns the collector as the value of [sajou.Config].Metrics.
+func (c *Collector) Metrics() sajou.Metrics {
+	return sajou.Metrics{
+		Log: c, Folds: c, Snapshots: c, Sinks: c, Director: c,
+		Agents: agentslive.AgentMetrics{Worlds: c, Intents: c, Observations: c, Generations: c},
+	}
+}
+
+// Describe sends the descriptors of all metrics.
+func (c *Collector) Describe(ch chan<- *prom.Desc) {
+	c.each(func(m prom.Collector) { m.Describe(ch) })
+}
+
+// Collect sends all series.
+func (c *Collector) Collect(ch chan<- prom.Metric) {
+	c.each(func(m prom.Collector) { m.Collect(ch) })
+}
+
+func (c *Collector) each(f func(prom.Collector)) {
+	for _, m := range c.engine.all {
+		f(m)
+	}
+	for _, list := range [][]family{c.ofWorlds, c.ofAgents} {
+		for _, m := range list {
+			f(m)
+		}
+	}
+}
+
+// WorldOpened gives a world its label.
+func (c *Collector) WorldOpened(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.worlds[name]; ok {
@@ -148,8 +208,8 @@ func (c *Collector) Opened(name string) {
 	c.worlds[strings.Clone(name)] = w
 }
 
-// Closed deletes the series of a world and of its agents.
-func (c *Collector) Closed(name string) {
+// WorldClosed deletes the series of a world and of its agents.
+func (c *Collector) WorldClosed(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, ok := c.worlds[name]
@@ -170,8 +230,8 @@ func (c *Collector) Closed(name string) {
 // from the shared one.
 func fit(name string) bool { return name != Other && name != "" && utf8.ValidString(name) }
 
-// Joined gives an agent its label.
-func (c *Collector) Joined(world, id string) {
+// AgentJoined gives an agent its label.
+func (c *Collector) AgentJoined(world, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, ok := c.worlds[world]
@@ -192,8 +252,8 @@ func (c *Collector) Joined(world, id string) {
 	w.agents[strings.Clone(id)] = a
 }
 
-// Left deletes the series of an agent.
-func (c *Collector) Left(world, id string) {
+// AgentLeft deletes the series of an agent.
+func (c *Collector) AgentLeft(world, id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, ok := c.worlds[world]
@@ -231,9 +291,9 @@ func (c *Collector) find(world, id string) (a *agent, known bool) {
 	return w.others, false
 }
 
-// Reached sets a world's global_seq. Worlds that share a label export none, since a
+// WorldReached sets a world's global_seq. Worlds that share a label export none, since a
 // sum of numbers means nothing.
-func (c *Collector) Reached(world string, globalSeq uint64) {
+func (c *Collector) WorldReached(world string, globalSeq uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if w, ok := c.worlds[world]; ok && w.label != Other {
@@ -241,15 +301,16 @@ func (c *Collector) Reached(world string, globalSeq uint64) {
 	}
 }
 
-// Intent counts a request, and observes its duration and that of its stages.
-func (c *Collector) Intent(world, id string, status agents.Status, code agents.Code, took agentslive.IntentTiming) {
+// IntentDecided counts a request, and observes its duration and that of its stages.
+func (c *Collector) IntentDecided(_ context.Context, d agentslive.DecidedIntent) {
+	code, took := d.Code, d.Took
 	if _, ok := code.Failure(); !ok && code != "" {
 		code = Other
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	a, _ := c.find(world, id)
-	c.intents.WithLabelValues(a.world, a.label, status.String(), string(code)).Inc()
+	a, _ := c.find(d.World, d.Agent)
+	c.intents.WithLabelValues(a.world, a.label, d.Status.String(), string(code)).Inc()
 	c.intentDuration.WithLabelValues(a.world, a.label).Observe(took.Total.Seconds())
 	c.stage(a, "wait", took.Wait)
 	c.stage(a, "decide", took.Decide)
@@ -319,18 +380,18 @@ func (c *Collector) Halted(world, id string, after time.Duration) {
 	c.halt.WithLabelValues(a.world, a.label).Observe(after.Seconds())
 }
 
-// Generated counts a generation, its time and its tokens.
-func (c *Collector) Generated(world, id string, end agentslive.StreamEnd, took time.Duration, tokens int64) {
+// StreamEnded counts a generation, its time and its tokens.
+func (c *Collector) StreamEnded(_ context.Context, s agentslive.EndedStream) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	a, _ := c.find(world, id)
-	c.generations.WithLabelValues(a.world, a.label, end.String()).Inc()
-	c.generationDuration.WithLabelValues(a.world).Observe(took.Seconds())
-	c.tokens.WithLabelValues(a.world, a.label).Add(float64(max(tokens, 0)))
+	a, _ := c.find(s.World, s.Agent)
+	c.generations.WithLabelValues(a.world, a.label, s.End.String()).Inc()
+	c.generationDuration.WithLabelValues(a.world).Observe(s.Took.Seconds())
+	c.tokens.WithLabelValues(a.world, a.label).Add(float64(max(s.Tokens, 0)))
 }
 
-// Breaker counts a change of an agent's circuit breaker.
-func (c *Collector) Breaker(world, id string, to flow.BreakerState) {
+// BreakerChanged counts a change of an agent's circuit breaker.
+func (c *Collector) BreakerChanged(world, id string, to flow.BreakerState) {
 	state, ok := breakerStates[to]
 	if !ok {
 		return

@@ -1,9 +1,12 @@
 package prometheus_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +23,9 @@ import (
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/flow"
 	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	directorlive "github.com/sajou-dev/sajou-go/director/live"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	stagelive "github.com/sajou-dev/sajou-go/stage/live"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -27,26 +33,26 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // dungeon makes every kind of report to a collector with two free labels of agents:
 // the guard shares the label "other" with an agent that is not registered, and the
 // troll gets the label of an agent that left.
-func dungeon(m agentslive.Metrics) {
+func dungeon(ctx context.Context, m *prometheus.Collector) {
 	const ms = time.Millisecond
-	m.Opened("dungeon")
+	m.WorldOpened("dungeon")
 	for _, id := range []string{"scout", "gone", "guard"} {
-		m.Joined("dungeon", id)
+		m.AgentJoined("dungeon", id)
 	}
-	m.Intent("dungeon", "gone", agents.Accepted, "", agentslive.IntentTiming{})
-	m.Breaker("dungeon", "gone", flow.BreakerIsOpen)
-	m.Left("dungeon", "gone")
-	m.Joined("dungeon", "troll")
+	m.IntentDecided(ctx, agentslive.DecidedIntent{World: "dungeon", Agent: "gone", Status: agents.Accepted, Code: "", Took: agentslive.IntentTiming{}})
+	m.BreakerChanged("dungeon", "gone", flow.BreakerIsOpen)
+	m.AgentLeft("dungeon", "gone")
+	m.AgentJoined("dungeon", "troll")
 
-	m.Reached("dungeon", 811)
-	m.Reached("dungeon", 812)
-	m.Intent("dungeon", "scout", agents.Accepted, "", agentslive.IntentTiming{
+	m.WorldReached("dungeon", 811)
+	m.WorldReached("dungeon", 812)
+	m.IntentDecided(ctx, agentslive.DecidedIntent{World: "dungeon", Agent: "scout", Status: agents.Accepted, Took: agentslive.IntentTiming{
 		Total: 12 * ms, Wait: ms, Decide: ms / 2, Apply: ms / 2, Sync: 10 * ms,
-	})
-	m.Intent("dungeon", "scout", agents.Duplicate, "", agentslive.IntentTiming{Total: ms / 10, Wait: ms / 10})
-	m.Intent("dungeon", "scout", agents.Rejected, agents.ErrStaleContext, agentslive.IntentTiming{Total: 2 * ms, Wait: ms, Decide: ms})
-	m.Intent("dungeon", "guard", agents.Rejected, "MADE_UP", agentslive.IntentTiming{Total: ms})
-	m.Intent("dungeon", "nobody", agents.Rejected, agents.ErrUnknownAgent, agentslive.IntentTiming{Total: ms})
+	}})
+	m.IntentDecided(ctx, agentslive.DecidedIntent{World: "dungeon", Agent: "scout", Status: agents.Duplicate, Code: "", Took: agentslive.IntentTiming{Total: ms / 10, Wait: ms / 10}})
+	m.IntentDecided(ctx, agentslive.DecidedIntent{World: "dungeon", Agent: "scout", Status: agents.Rejected, Code: agents.ErrStaleContext, Took: agentslive.IntentTiming{Total: 2 * ms, Wait: ms, Decide: ms}})
+	m.IntentDecided(ctx, agentslive.DecidedIntent{World: "dungeon", Agent: "guard", Status: agents.Rejected, Code: "MADE_UP", Took: agentslive.IntentTiming{Total: ms}})
+	m.IntentDecided(ctx, agentslive.DecidedIntent{World: "dungeon", Agent: "nobody", Status: agents.Rejected, Code: agents.ErrUnknownAgent, Took: agentslive.IntentTiming{Total: ms}})
 	m.IntentsWaiting("dungeon", "scout", 3)
 	m.IntentsWaiting("dungeon", "scout", 1)
 	m.IntentsWaiting("dungeon", "nobody", 9)
@@ -60,21 +66,83 @@ func dungeon(m agentslive.Metrics) {
 
 	m.Cancelled("dungeon", "scout", agentslive.CancelStale)
 	m.Halted("dungeon", "scout", 100*ms)
-	m.Generated("dungeon", "scout", agentslive.StreamCancelled, 3*time.Second, 41)
-	m.Generated("dungeon", "scout", agentslive.StreamDone, 4*time.Second, 59)
-	m.Breaker("dungeon", "scout", flow.BreakerIsOpen)
-	m.Breaker("dungeon", "scout", flow.BreakerHalfOpen)
-	m.Breaker("dungeon", "guard", flow.BreakerIsOpen)
-	m.Breaker("dungeon", "guard", flow.BreakerClosed)
+	m.StreamEnded(ctx, agentslive.EndedStream{World: "dungeon", Agent: "scout", End: agentslive.StreamCancelled, Took: 3 * time.Second, Tokens: 41})
+	m.StreamEnded(ctx, agentslive.EndedStream{World: "dungeon", Agent: "scout", End: agentslive.StreamDone, Took: 4 * time.Second, Tokens: 59})
+	m.BreakerChanged("dungeon", "scout", flow.BreakerIsOpen)
+	m.BreakerChanged("dungeon", "scout", flow.BreakerHalfOpen)
+	m.BreakerChanged("dungeon", "guard", flow.BreakerIsOpen)
+	m.BreakerChanged("dungeon", "guard", flow.BreakerClosed)
+}
+
+var (
+	errBroken = errors.New("broken")
+	panicked  = &stagelive.SinkError{Err: stagelive.ErrSinkPanic}
+	stuck     = &stagelive.SinkError{Err: stagelive.ErrSinkStuck}
+)
+
+// house makes every kind of report about the engine.
+func house(ctx context.Context, m *prometheus.Collector) {
+	const ms = time.Millisecond
+	m.Committed(eventlog.CommittedRound{Session: "dungeon", Batches: 3, Entries: 7, Bytes: 2100, Took: 2 * ms})
+	m.Committed(eventlog.CommittedRound{Session: "cellar", Batches: 1, Entries: 1, Bytes: 300, Took: 40 * ms})
+	m.Committed(eventlog.CommittedRound{Session: "cellar", Batches: 9, Entries: 9, Bytes: 900, Took: ms, Err: errBroken})
+	m.FileSynced("wal", 2*ms, nil)
+	m.FileSynced("table", 30*ms, nil)
+	m.FileSynced("wal", ms, errBroken)
+	m.LogFailed(errBroken)
+
+	m.FoldLoaded("dungeon", 811, 5*ms)
+	m.Folded("dungeon", 7, 12, ms)
+	m.FoldFailed("cellar", errBroken)
+
+	m.ImageStored("dungeon", 4096, 10*ms, nil)
+	m.ImageStored("cellar", 8192, ms, errBroken)
+	m.ImageDropped("cellar")
+
+	for range 4 {
+		m.SinkAttached("dungeon", "*main.wall")
+	}
+	m.SinkCalled("dungeon", "*main.wall", "Frame", 3*ms)
+	m.SinkDetached("dungeon", "*main.wall", nil)
+	m.SinkDetached("dungeon", "*main.wall", panicked)
+	m.SinkDetached("dungeon", "*main.wall", stuck)
+	m.SinkAttached("dungeon", "*main.wall")
+	m.SinkDetached("dungeon", "*main.wall", errBroken)
+
+	m.DirectorCalled(ctx, "dungeon", "guide", ms, nil)
+	m.DirectorCalled(ctx, "dungeon", "respond", 700*ms, errBroken)
+	m.JudgeCalled(ctx, directorlive.JudgeCall{Session: "dungeon", Outcome: directorlive.JudgeAnswered, Took: 400 * ms})
+	m.JudgeCalled(ctx, directorlive.JudgeCall{Session: "dungeon", Outcome: directorlive.JudgeFailed, Took: 40 * ms})
+	m.JudgeCalled(ctx, directorlive.JudgeCall{Session: "dungeon", Outcome: directorlive.JudgeLate, Took: 9 * time.Second})
+	m.JudgeCalled(ctx, directorlive.JudgeCall{Session: "dungeon", Outcome: directorlive.JudgeNotCalled})
+	m.QuestionsGivenUp("dungeon", 2)
+}
+
+// A collector takes every report that an engine makes.
+func TestMetricsComplete(t *testing.T) {
+	var empty func(v reflect.Value, path string)
+	empty = func(v reflect.Value, path string) {
+		for i := range v.NumField() {
+			switch f, name := v.Field(i), path+"."+v.Type().Field(i).Name; f.Kind() {
+			case reflect.Struct:
+				empty(f, name)
+			default:
+				if f.IsNil() {
+					t.Errorf("%s is nil", name)
+				}
+			}
+		}
+	}
+	empty(reflect.ValueOf(prometheus.New(prometheus.Config{}).Metrics()), "Metrics")
 }
 
 // A registry gathers exactly the reports, and the metrics pass Prometheus's linter.
 func TestGathered(t *testing.T) {
 	c := prometheus.New(prometheus.Config{MaxAgents: 3})
-	m := agentslive.Metrics(c)
-	m.Opened("cellar")
-	m.Joined("cellar", "rat") // the third with a label of its own
-	dungeon(m)
+	c.WorldOpened("cellar")
+	c.AgentJoined("cellar", "rat") // the third with a label of its own
+	dungeon(t.Context(), c)
+	house(t.Context(), c)
 
 	registry := prom.NewPedanticRegistry()
 	registry.MustRegister(c)
@@ -140,11 +208,11 @@ func gather(t *testing.T, c prom.Collector) []*dto.MetricFamily {
 // and follow each agent. A label that becomes free goes to an agent that joins later.
 func TestShared(t *testing.T) {
 	c := prometheus.New(prometheus.Config{MaxWorlds: 1, MaxAgents: 1})
-	c.Opened("w1")
-	c.Opened("w2")
+	c.WorldOpened("w1")
+	c.WorldOpened("w2")
 	for _, id := range []string{"a", "b", "c"} {
-		c.Joined("w1", id)
-		c.Joined("w2", id)
+		c.AgentJoined("w1", id)
+		c.AgentJoined("w2", id)
 		c.ObservationsWaiting("w1", id, 10)
 		c.ObservationsWaiting("w2", id, 1)
 	}
@@ -154,11 +222,11 @@ sajou_observations_waiting{agent="other",world="other"} 3
 sajou_observations_waiting{agent="other",world="w1"} 20
 `)
 	c.ObservationsWaiting("w1", "b", 4)
-	c.Left("w1", "c")
-	c.Left("w2", "b")
-	c.Left("w1", "a")
+	c.AgentLeft("w1", "c")
+	c.AgentLeft("w2", "b")
+	c.AgentLeft("w1", "a")
 	c.ObservationsWaiting("w1", "a", 5) // reports about an agent that left are ignored
-	c.Joined("w1", "d")
+	c.AgentJoined("w1", "d")
 	c.ObservationsWaiting("w1", "d", 7)
 	expect(t, c, name, "gauge", `sajou_observations_waiting{agent="d",world="w1"} 7
 sajou_observations_waiting{agent="other",world="other"} 2
@@ -167,9 +235,9 @@ sajou_observations_waiting{agent="other",world="w1"} 4
 	expect(t, c, "sajou_agents", "gauge", `sajou_agents{world="other"} 2
 sajou_agents{world="w1"} 2
 `)
-	c.Closed("w2")
-	c.Closed("w1")
-	c.Opened("w3")
+	c.WorldClosed("w2")
+	c.WorldClosed("w1")
+	c.WorldOpened("w3")
 	expect(t, c, name, "gauge", "sajou_observations_waiting{agent=\"other\",world=\"other\"} 0\n")
 	expect(t, c, "sajou_agents", "gauge", `sajou_agents{world="other"} 0
 sajou_agents{world="w3"} 0
@@ -179,22 +247,22 @@ sajou_agents{world="w3"} 0
 // Names that are invalid as labels, or equal to the shared one, share it. Repeated
 // reports and reports out of order change nothing.
 func TestOddNames(t *testing.T) {
-	c := prometheus.New(prometheus.Config{})
-	c.Closed("w")
-	c.Left("w", "a")
-	c.Joined("w", "a")
+	ctx, c := t.Context(), prometheus.New(prometheus.Config{})
+	c.WorldClosed("w")
+	c.AgentLeft("w", "a")
+	c.AgentJoined("w", "a")
 	for _, name := range []string{"w", "w", "\xff", "other"} {
-		c.Opened(name)
+		c.WorldOpened(name)
 		for _, id := range []string{"a", "a", "", "\xff", "other"} {
-			c.Joined(name, id)
+			c.AgentJoined(name, id)
 			c.Cancelled(name, id, agentslive.CancelUser)
 		}
-		c.Left(name, "other")
-		c.Left(name, "other")
+		c.AgentLeft(name, "other")
+		c.AgentLeft(name, "other")
 	}
-	c.Generated("w", "a", agentslive.StreamFailed, -time.Second, -1)
+	c.StreamEnded(ctx, agentslive.EndedStream{World: "w", Agent: "a", End: agentslive.StreamFailed, Took: -time.Second, Tokens: -1})
 	c.Undelivered("w", "a", agentslive.DeltaShed, -1)
-	c.Breaker("w", "a", "ajar")
+	c.BreakerChanged("w", "a", "ajar")
 	expect(t, c, "sajou_cancellations_total", "counter", `sajou_cancellations_total{agent="a",reason="user",world="w"} 4
 sajou_cancellations_total{agent="other",reason="user",world="other"} 10
 sajou_cancellations_total{agent="other",reason="user",world="w"} 6
@@ -208,14 +276,14 @@ sajou_agents{world="w"} 3
 // Reports about agents that are not registered, or have left, do not increase the
 // number of series.
 func TestStrangersAddNothing(t *testing.T) {
-	c := prometheus.New(prometheus.Config{})
-	c.Opened("w")
+	ctx, c := t.Context(), prometheus.New(prometheus.Config{})
+	c.WorldOpened("w")
 	strangers := func(from, to int) int {
 		for n := from; n < to; n++ {
 			id := fmt.Sprint("stranger ", n)
-			c.Intent("w", id, agents.Rejected, agents.ErrUnknownAgent, agentslive.IntentTiming{Total: 1})
-			c.Intent(id, id, agents.Rejected, agents.Code(id), agentslive.IntentTiming{Total: 1})
-			c.Reached(id, 1)
+			c.IntentDecided(ctx, agentslive.DecidedIntent{World: "w", Agent: id, Status: agents.Rejected, Code: agents.ErrUnknownAgent, Took: agentslive.IntentTiming{Total: 1}})
+			c.IntentDecided(ctx, agentslive.DecidedIntent{World: id, Agent: id, Status: agents.Rejected, Code: agents.Code(id), Took: agentslive.IntentTiming{Total: 1}})
+			c.WorldReached(id, 1)
 			c.Halted(id, id, 1)
 			c.Delivered("w", id, 1)
 		}
@@ -228,19 +296,19 @@ func TestStrangersAddNothing(t *testing.T) {
 
 // Concurrent reports while agents join and leave leave no series behind.
 func TestConcurrent(t *testing.T) {
-	c := prometheus.New(prometheus.Config{MaxAgents: 4})
-	c.Opened("w")
+	ctx, c := t.Context(), prometheus.New(prometheus.Config{MaxAgents: 4})
+	c.WorldOpened("w")
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			for n := range 50 {
 				id := fmt.Sprint("agent ", (g+n)%6)
-				c.Joined("w", id)
+				c.AgentJoined("w", id)
 				c.ObservationsWaiting("w", id, n)
-				c.Intent("w", id, agents.Accepted, "", agentslive.IntentTiming{Total: time.Millisecond})
-				c.Breaker("w", id, flow.BreakerIsOpen)
+				c.IntentDecided(ctx, agentslive.DecidedIntent{World: "w", Agent: id, Status: agents.Accepted, Code: "", Took: agentslive.IntentTiming{Total: time.Millisecond}})
+				c.BreakerChanged("w", id, flow.BreakerIsOpen)
 				c.Delivered("w", id, time.Millisecond)
-				c.Left("w", id)
+				c.AgentLeft("w", id)
 			}
 		})
 	}
@@ -260,27 +328,34 @@ func TestConcurrent(t *testing.T) {
 			}
 		}
 	}
-	c.Closed("w")
-	if n := testutil.CollectAndCount(c); n != 0 {
-		t.Errorf("%d series after the only world closed", n)
+	c.WorldClosed("w")
+	if n, without := testutil.CollectAndCount(c), testutil.CollectAndCount(prometheus.New(prometheus.Config{})); n != without {
+		t.Errorf("%d series after the only world closed, and %d without any", n, without)
 	}
 }
 
 // Reports about registered agents do not allocate once the series exist.
 func TestReportsAllocateNothing(t *testing.T) {
-	c := prometheus.New(prometheus.Config{})
-	c.Opened("w")
-	c.Joined("w", "a")
+	ctx, c := t.Context(), prometheus.New(prometheus.Config{})
+	c.WorldOpened("w")
+	c.AgentJoined("w", "a")
 	n := testing.AllocsPerRun(100, func() {
-		c.Reached("w", 1)
-		c.Intent("w", "a", agents.Rejected, agents.ErrStaleContext, agentslive.IntentTiming{Total: 4, Wait: 1, Decide: 1, Apply: 1, Sync: 1})
+		c.WorldReached("w", 1)
+		c.IntentDecided(ctx, agentslive.DecidedIntent{World: "w", Agent: "a", Status: agents.Rejected, Code: agents.ErrStaleContext, Took: agentslive.IntentTiming{Total: 4, Wait: 1, Decide: 1, Apply: 1, Sync: 1}})
 		c.IntentsWaiting("w", "a", 1)
 		c.Delivered("w", "a", 1)
 		c.Undelivered("w", "a", agentslive.DeltaShed, 1)
 		c.ObservationsWaiting("w", "a", 1)
 		c.Cancelled("w", "a", agentslive.CancelStale)
 		c.Halted("w", "a", 1)
-		c.Generated("w", "a", agentslive.StreamDone, 1, 1)
+		c.StreamEnded(ctx, agentslive.EndedStream{World: "w", Agent: "a", End: agentslive.StreamDone, Took: 1, Tokens: 1})
+		c.Committed(eventlog.CommittedRound{Batches: 1, Entries: 1, Bytes: 1, Took: 1})
+		c.FileSynced("wal", 1, nil)
+		c.Folded("w", 1, 1, 1)
+		c.ImageStored("w", 1, 1, nil)
+		c.SinkCalled("w", "*main.wall", "Frame", 1)
+		c.DirectorCalled(ctx, "w", "guide", 1, nil)
+		c.JudgeCalled(ctx, directorlive.JudgeCall{Took: 1})
 	})
 	if n != 0 {
 		t.Errorf("%v allocations, want 0", n)

@@ -303,7 +303,7 @@ func (d *driver) stream(ctx context.Context, gen *live.Generation, p Prompt) (a 
 	st := start(gen.Context(), d.seam, d.generator, p)
 	defer func() {
 		st.leave()
-		d.tellStream(gen, &a, d.now().Sub(began))
+		d.tellStream(ctx, gen, &a, d.now().Sub(began))
 	}()
 	most := d.maxText() - d.sentSize
 	for a.Finish == "" {
@@ -374,8 +374,11 @@ func (d *driver) note(p Prompt) error {
 }
 
 // tellStream reports the end of a stream to the metrics.
-func (d *driver) tellStream(gen *live.Generation, a *Attempt, took time.Duration) {
-	metrics, world := d.cfg.Metrics, d.seam.World()
+func (d *driver) tellStream(ctx context.Context, gen *live.Generation, a *Attempt, took time.Duration) {
+	metrics, world := d.cfg.Metrics.Generations, d.seam.World()
+	if metrics == nil {
+		return
+	}
 	end := live.StreamCancelled
 	switch a.Finish {
 	case FinishStop:
@@ -389,7 +392,9 @@ func (d *driver) tellStream(gen *live.Generation, a *Attempt, took time.Duration
 			metrics.Halted(world, d.agent.ID(), max(d.now().Sub(at), 0))
 		}
 	}
-	metrics.Generated(world, d.agent.ID(), end, max(took, 0), a.Tokens)
+	metrics.StreamEnded(ctx, live.EndedStream{
+		World: world, Agent: d.agent.ID(), ReqID: a.ReqID, Generator: a.Generator, End: end, Took: max(took, 0), Tokens: a.Tokens,
+	})
 }
 
 // maxText returns the number of bytes of text that the record of an attempt can

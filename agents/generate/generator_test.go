@@ -290,7 +290,6 @@ func TestStuckGenerators(t *testing.T) {
 
 // generationMetrics keeps what metrics are told of generations.
 type generationMetrics struct {
-	agentslive.DiscardMetrics
 	lines []string
 }
 
@@ -302,11 +301,11 @@ func (h *generationMetrics) Halted(world, agent string, after time.Duration) {
 	h.lines = append(h.lines, fmt.Sprintln(world, agent, "halted", after))
 }
 
-func (h *generationMetrics) Generated(world, agent string, end agentslive.StreamEnd, took time.Duration, tokens int64) {
-	h.lines = append(h.lines, fmt.Sprintln(world, agent, end, took, tokens))
+func (h *generationMetrics) StreamEnded(_ context.Context, s agentslive.EndedStream) {
+	h.lines = append(h.lines, fmt.Sprintln(s.World, s.Agent, s.ReqID, s.Generator, s.End, s.Took, s.Tokens))
 }
 
-func (h *generationMetrics) Breaker(world, agent string, to flow.BreakerState) {
+func (h *generationMetrics) BreakerChanged(world, agent string, to flow.BreakerState) {
 	h.lines = append(h.lines, fmt.Sprintln(world, agent, to))
 }
 
@@ -315,7 +314,7 @@ func (h *generationMetrics) Breaker(world, agent string, to flow.BreakerState) {
 func TestGenerationMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock, told := &enginetest.StoppedClock{Now: enginetest.StoryBegin}, &generationMetrics{}
-		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Now: clock.Read, AfterFunc: clock.AfterFunc, Metrics: told})
+		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Now: clock.Read, AfterFunc: clock.AfterFunc, Metrics: sajou.Metrics{Agents: agentslive.AgentMetrics{Generations: told}}})
 		require.NoError(t, err)
 		defer func() { _ = eng.Close() }()
 		ses, err := eng.Begin(t.Context(), "a", session.TimeManual)
@@ -349,10 +348,10 @@ func TestGenerationMetrics(t *testing.T) {
 			t.Error(err)
 		}
 		want := strings.Join([]string{
-			"a A cancelled stale", "a A halted 4ms", "a A cancelled 10ms 2",
-			"a A cut 0s 1",
-			"a A failed 0s 1", "a A OPEN",
-			"a A HALF_OPEN", "a A done 0s 1", "a A CLOSED", "",
+			"a A cancelled stale", "a A halted 4ms", "a A answer scripted cancelled 10ms 2",
+			"a A cut scripted cut 0s 1",
+			"a A down scripted failed 0s 1", "a A OPEN",
+			"a A HALF_OPEN", "a A up scripted done 0s 1", "a A CLOSED", "",
 		}, "\n")
 		synctest.Wait()
 		if diff := cmp.Diff(want, strings.Join(told.lines, "")); diff != "" {

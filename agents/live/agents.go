@@ -83,8 +83,8 @@ type Config struct {
 	Now       func() time.Time // the wall clock
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	Logger    *slog.Logger
-	Metrics   Metrics
-	MaxEntry  int // of the log, in bytes
+	Metrics   AgentMetrics // any of its fields may be nil
+	MaxEntry  int          // of the log, in bytes
 
 	// Migrate converts an intent of another schema_version to the present one. Nil
 	// leaves it as it is.
@@ -113,23 +113,34 @@ func New(w *writer.Writer, cfg Config) *Agents {
 		session.ObserveWorld(f, a.onApplied)
 	})
 	w.KeepCurrent() // a signal lets time pass, which may cancel generations
-	cfg.Metrics.Opened(w.Name())
+	metrics := cfg.Metrics.Worlds
+	if metrics != nil {
+		metrics.WorldOpened(w.Name())
+	}
+	closed := func() {
+		if metrics != nil {
+			metrics.WorldClosed(w.Name())
+		}
+	}
 	dispatching := w.Go(func(ctx context.Context) {
 		a.dispatch(ctx)
 		<-ctx.Done() // the world stays open for readers when the log can no longer be written
-		cfg.Metrics.Closed(w.Name())
+		closed()
 	})
 	if !dispatching {
 		a.stop(eventlog.ErrClosed)
-		cfg.Metrics.Closed(w.Name())
+		closed()
 		return a
 	}
 	// Arms the deadline timer, also for what is due already.
 	_ = a.turn(w.Context(), func(t *turn) error {
-		for id := range t.core.Agents() {
-			cfg.Metrics.Joined(w.Name(), id)
+		if metrics == nil {
+			return nil
 		}
-		cfg.Metrics.Reached(w.Name(), t.core.Seq())
+		for id := range t.core.Agents() {
+			metrics.AgentJoined(w.Name(), id)
+		}
+		metrics.WorldReached(w.Name(), t.core.Seq())
 		return nil
 	})
 	return a

@@ -497,7 +497,6 @@ func TestSchemaVersion(t *testing.T) {
 
 // most is what metrics tell of readers that do not read.
 type most struct {
-	agentslive.DiscardMetrics
 	mu      sync.Mutex
 	waiting int // the most of one agent; guarded by mu
 	lost    int // guarded by mu
@@ -509,6 +508,8 @@ func (m *most) ObservationsWaiting(_, _ string, n int) {
 	m.waiting = max(m.waiting, n)
 }
 
+func (m *most) Delivered(string, string, time.Duration) {}
+
 func (m *most) Undelivered(_, _ string, _ agentslive.DropReason, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -518,7 +519,7 @@ func (m *most) Undelivered(_, _ string, _ agentslive.DropReason, n int) {
 // However long a reader does not read, no more waits for it than it has room for.
 func TestStalledReaderHoldsLittle(t *testing.T) {
 	var metrics most
-	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Metrics: &metrics})
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Metrics: sajou.Metrics{Agents: agentslive.AgentMetrics{Observations: &metrics}}})
 	require.NoError(t, err)
 	defer func() { _ = eng.Close() }()
 	ses, err := eng.Begin(t.Context(), "world", session.TimeManual)

@@ -93,8 +93,8 @@ func (d Driver) Report(generator string, cfg flow.BreakerConfig, v CallResult) {
 }
 
 func (g *Agent) reportBreaker(before, after flow.BreakerState) {
-	if before != after {
-		g.world.cfg.Metrics.Breaker(g.world.w.Name(), g.id, after)
+	if m := g.world.cfg.Metrics.Generations; m != nil && before != after {
+		m.BreakerChanged(g.world.w.Name(), g.id, after)
 	}
 }
 

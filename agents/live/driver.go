@@ -131,7 +131,7 @@ func (d Driver) Answered(ctx context.Context, reqID string) (o agents.Outcome, o
 // Config returns the configuration of the agents. The caller must not change it.
 func (d Driver) Config() *Config { return &d.agent.world.cfg }
 
-// World returns the name of the session, under which [Metrics] counts.
+// World returns the name of the session, under which [AgentMetrics] counts.
 func (d Driver) World() string { return d.agent.world.w.Name() }
 
 // Now returns the session time.

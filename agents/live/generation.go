@@ -301,7 +301,9 @@ func (r *generations) close(err error) {
 func (a *Agents) interrupt(last eventlog.Seq, c agents.Cancellation) {
 	cfg := &a.cfg
 	if c.Reason != ReasonCompleted && c.Reason != ReasonFailed { // the generation ended by itself
-		cfg.Metrics.Cancelled(a.w.Name(), c.Agent, CancelKindOf(c.Reason))
+		if m := cfg.Metrics.Generations; m != nil {
+			m.Cancelled(a.w.Name(), c.Agent, CancelKindOf(c.Reason))
+		}
 		cfg.Logger.LogAttrs(context.Background(), slog.LevelDebug, "generation cancelled", slog.String(worldIDKey, a.w.Name()),
 			slog.String(agentIDKey, c.Agent), slog.String(reqIDKey, c.ReqID), slog.String("reason", c.Reason))
 	}

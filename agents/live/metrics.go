@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"time"
@@ -9,71 +10,119 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/flow"
 )
 
-// Metrics receives measurements of live worlds. Nothing is decided by it and
+// AgentMetrics receives measurements of live worlds, each concern through an interface
+// of its own. A nil field is not reported to. Nothing is decided by a measurement and
 // nothing of it is recorded; a replay reports nothing.
 //
 // World is the session's name, agent the agent's id in it. A world is known from
-// [Metrics.Opened] to [Metrics.Closed], an agent from [Metrics.Joined] to
-// [Metrics.Left]. A report about an unknown agent (a request of an id that was
-// never registered, the end of a stream that outlived its agent) is correct, but
-// any client can choose such an id: an implementation that keeps a value for each
-// of them can be made to fill the memory.
+// [WorldMetrics.WorldOpened] to [WorldMetrics.WorldClosed], an agent from
+// [WorldMetrics.AgentJoined] to [WorldMetrics.AgentLeft]. A report about an unknown
+// agent (a request of an id that was never registered, the end of a stream that
+// outlived its agent) is correct, but any client can choose such an id: an
+// implementation that keeps a value for each of them can be made to fill the memory.
 //
 // The methods are called on the paths that they measure, from many goroutines at
 // once and some of them under the lock of the writer's fold. They must not wait,
 // must not call the engine, and must not panic. Durations are of the wall clock,
-// not session time, and never negative.
+// not session time, and never negative. A context is that of the call that is reported
+// on, for its values; it may have ended.
 //
-// Methods may be added. An implementation that embeds [DiscardMetrics] continues to
-// compile.
-type Metrics interface {
-	// Opened: a world is live from here on. Reports about its agents and
-	// its number follow.
-	Opened(world string)
-	// Closed: a world is no longer live. All its agents are gone with it,
-	// without a Left of their own.
-	Closed(world string)
+// No interface gets another method: a new measurement is a new interface and a new
+// field, or a new field of a struct that is reported.
+type AgentMetrics struct {
+	Worlds       WorldMetrics
+	Intents      IntentMetrics
+	Observations ObservationMetrics
+	Generations  GenerationMetrics
+}
 
-	// Joined: an agent was registered, or it was there when its world was opened.
+// WorldMetrics receives which worlds are live, which agents they have, and how far they
+// are. See [AgentMetrics] for the rules of the calls.
+type WorldMetrics interface {
+	// WorldOpened: a world is live from here on. Reports about its agents and
+	// its number follow. It is called once, by the goroutine that opens the world.
+	WorldOpened(world string)
+	// WorldClosed: a world is no longer live. All its agents are gone with it,
+	// without an AgentLeft of their own.
+	WorldClosed(world string)
+
+	// AgentJoined: an agent was registered, or it was there when its world was opened.
 	// It may be called again for the same agent, which changes nothing.
-	Joined(world, agent string)
-	// Left: an agent has left; nothing waits for it any more.
-	Left(world, agent string)
+	AgentJoined(world, agent string)
+	// AgentLeft: an agent has left; nothing waits for it any more.
+	AgentLeft(world, agent string)
 
-	// Reached: globalSeq is the number of the world's newest durable effect.
+	// WorldReached: globalSeq is the number of the world's newest durable effect.
 	// The number may have grown by more than one since the last call.
-	Reached(world string, globalSeq uint64)
+	WorldReached(world string, globalSeq uint64)
+}
 
-	// Intent: a request has its outcome. The code is "" unless it was refused, now
-	// or, for a duplicate, when it was first decided.
-	Intent(world, agent string, status agents.Status, code agents.Code, took IntentTiming)
-	// IntentsWaiting: n of the agent's requests wait for a tick now.
+// IntentMetrics receives the outcomes of intents and how many wait. See [AgentMetrics]
+// for the rules of the calls.
+type IntentMetrics interface {
+	// IntentDecided: a request has its outcome, which is durable. It is called by the
+	// goroutine that waited for the outcome.
+	IntentDecided(ctx context.Context, d DecidedIntent)
+	// IntentsWaiting: n of the agent's requests wait for a tick now. It is called under
+	// the lock of the writer's fold.
 	IntentsWaiting(world, agent string, n int)
+}
 
+// ObservationMetrics receives the fates of observations and how many wait. See
+// [AgentMetrics] for the rules of the calls.
+type ObservationMetrics interface {
 	// Delivered: an observation was delivered, this long after its effect
 	// was decided. A delay that the agent's latency model asks for is not counted.
+	// It is called by the goroutine that takes the observation.
 	Delivered(world, agent string, after time.Duration)
-	// Undelivered: n deltas were not delivered as such.
+	// Undelivered: n deltas were not delivered as such. It is called by the world's
+	// dispatcher, under the lock of its subscribers.
 	Undelivered(world, agent string, reason DropReason, n int)
 	// ObservationsWaiting: n observations wait for one reader of the agent now.
 	ObservationsWaiting(world, agent string, n int)
+}
 
-	// Cancelled: a generation was cancelled.
+// GenerationMetrics receives the ends of generations. See [AgentMetrics] for the rules
+// of the calls.
+type GenerationMetrics interface {
+	// Cancelled: a generation was cancelled. It is called by the world's dispatcher.
 	Cancelled(world, agent string, why CancelKind)
 	// Halted: a generation has stopped, this long after it was cancelled.
 	// It takes no further token from its generator.
 	Halted(world, agent string, after time.Duration)
-	// Generated: the stream of a generation has ended. tokens counts those of a stream
-	// that was cancelled or failed, too.
-	Generated(world, agent string, end StreamEnd, took time.Duration, tokens int64)
-	// Breaker: the agent's circuit breaker changed its state. The initial state,
-	// closed, is not reported.
-	Breaker(world, agent string, to flow.BreakerState)
+	// StreamEnded: the stream of a generation has ended. It is called by the goroutine
+	// that read the stream.
+	StreamEnded(ctx context.Context, s EndedStream)
+	// BreakerChanged: the agent's circuit breaker changed its state. The initial state,
+	// closed, is not reported. It is called under the lock of the world's breakers.
+	BreakerChanged(world, agent string, to flow.BreakerState)
+}
+
+// DecidedIntent is a request that has its outcome.
+type DecidedIntent struct {
+	World, Agent string
+	ReqID        string // as the agent named the request
+	Kind         string // of the intent
+	Status       agents.Status
+	Code         agents.Code // "" unless refused, now or, for a duplicate, when it was first decided
+	GlobalSeq    uint64      // of the effect; 0 without one
+	Took         IntentTiming
+}
+
+// EndedStream is the stream of a generation that has ended.
+type EndedStream struct {
+	World, Agent string
+	ReqID        string // of the generation
+	Generator    string // its name
+	End          StreamEnd
+	Took         time.Duration // from the call of the generator
+	Tokens       int64         // that came, also of a stream that was cancelled or failed
 }
 
 // IntentTiming splits the time of a request into stages. A stage that did not take
 // place is 0: a refusal without a record is neither applied nor synced. The stages
-// add up to at most the total.
+// add up to at most the total. Requests that are decided together, in a batch or a
+// quantum, have the stages of the whole.
 type IntentTiming struct {
 	Total  time.Duration // from the call until the outcome is durable
 	Wait   time.Duration // for the turn: a batch before it, a quantum, the lock
@@ -154,54 +203,6 @@ func nameOf[T ~uint8](names []string, t T) string {
 	}
 	return "unknown"
 }
-
-// DiscardMetrics is the [Metrics] that discards everything. Embed it in an
-// implementation of some of the methods.
-type DiscardMetrics struct{}
-
-var _ Metrics = DiscardMetrics{}
-
-// Opened does nothing.
-func (DiscardMetrics) Opened(_ string) {}
-
-// Closed does nothing.
-func (DiscardMetrics) Closed(_ string) {}
-
-// Joined does nothing.
-func (DiscardMetrics) Joined(_, _ string) {}
-
-// Left does nothing.
-func (DiscardMetrics) Left(_, _ string) {}
-
-// Reached does nothing.
-func (DiscardMetrics) Reached(_ string, _ uint64) {}
-
-// Intent does nothing.
-func (DiscardMetrics) Intent(_, _ string, _ agents.Status, _ agents.Code, _ IntentTiming) {}
-
-// IntentsWaiting does nothing.
-func (DiscardMetrics) IntentsWaiting(_, _ string, _ int) {}
-
-// Delivered does nothing.
-func (DiscardMetrics) Delivered(_, _ string, _ time.Duration) {}
-
-// Undelivered does nothing.
-func (DiscardMetrics) Undelivered(_, _ string, _ DropReason, _ int) {}
-
-// ObservationsWaiting does nothing.
-func (DiscardMetrics) ObservationsWaiting(_, _ string, _ int) {}
-
-// Cancelled does nothing.
-func (DiscardMetrics) Cancelled(_, _ string, _ CancelKind) {}
-
-// Halted does nothing.
-func (DiscardMetrics) Halted(_, _ string, _ time.Duration) {}
-
-// Generated does nothing.
-func (DiscardMetrics) Generated(_, _ string, _ StreamEnd, _ time.Duration, _ int64) {}
-
-// Breaker does nothing.
-func (DiscardMetrics) Breaker(_, _ string, _ flow.BreakerState) {}
 
 // The names of log attributes about worlds and their agents, one spelling each.
 const (

@@ -206,8 +206,10 @@ func (g *Agent) poll(ctx context.Context) (o Observation, ok bool, next nextUp, 
 func (g *Agent) report(ctx context.Context, o *Observation) {
 	cfg, world := &g.world.cfg, g.world.w.Name()
 	after := max(g.world.clock.Now()-o.At, 0)
-	cfg.Metrics.Delivered(world, g.id, after)
-	cfg.Metrics.ObservationsWaiting(world, g.id, g.queue.waits())
+	if m := cfg.Metrics.Observations; m != nil {
+		m.Delivered(world, g.id, after)
+		m.ObservationsWaiting(world, g.id, g.queue.waits())
+	}
 	if cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "observation", slog.String(worldIDKey, world),
 			slog.String(agentIDKey, g.id), slog.Uint64(viewSeqKey, o.ViewSeq), slog.Int("patches", len(o.Patches)), latency(after))

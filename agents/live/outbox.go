@@ -164,9 +164,9 @@ func (a *Agents) deliverAll(ctx context.Context) error {
 // deliver delivers the outcome of a durable entry. Cancellations come before
 // deliveries, so that a generation stops before its agent observes why.
 func (a *Agents) deliver(item notification) {
-	world, metrics := a.w.Name(), a.cfg.Metrics
-	if item.joined != "" {
-		metrics.Joined(world, item.joined)
+	world, metrics := a.w.Name(), a.cfg.Metrics.Worlds
+	if metrics != nil && item.joined != "" {
+		metrics.AgentJoined(world, item.joined)
 	}
 	for _, c := range item.passed {
 		a.interrupt(item.seq-1, c)
@@ -178,15 +178,17 @@ func (a *Agents) deliver(item notification) {
 		}
 		a.interrupt(last, c)
 	}
-	if e := item.out.Effect; e != nil {
-		metrics.Reached(world, e.GlobalSeq)
+	if e := item.out.Effect; metrics != nil && e != nil {
+		metrics.WorldReached(world, e.GlobalSeq)
 	}
 	for _, d := range item.out.Deliveries {
-		a.subscribers.deliver(world, delivery{outwardDelivery(d), item.seq}, metrics)
+		a.subscribers.deliver(world, delivery{outwardDelivery(d), item.seq}, a.cfg.Metrics.Observations)
 	}
 	if item.left != "" {
 		a.subscribers.gone(item.left, item.seq)
-		metrics.Left(world, item.left)
+		if metrics != nil {
+			metrics.AgentLeft(world, item.left)
+		}
 	}
 }
 

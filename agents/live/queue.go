@@ -67,8 +67,8 @@ func (t *turn) admit() {
 // count reports the number of an agent's waiting intents, in sessions in which they
 // wait for ticks.
 func (t *turn) count(in *agents.Intent) {
-	if in != nil && t.core.Config().Authority == agents.TimeSim {
-		t.cfg.Metrics.IntentsWaiting(t.w.Name(), in.AgentID, t.intake.Waiting(in.AgentID))
+	if m := t.cfg.Metrics.Intents; m != nil && in != nil && t.core.Config().Authority == agents.TimeSim {
+		m.IntentsWaiting(t.w.Name(), in.AgentID, t.intake.Waiting(in.AgentID))
 	}
 }
 

@@ -56,7 +56,11 @@ func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome
 	if o.Rejection != nil {
 		code = o.Rejection.Code
 	}
-	cfg.Metrics.Intent(world, in.AgentID, o.Status, code, took)
+	if m := cfg.Metrics.Intents; m != nil {
+		m.IntentDecided(ctx, DecidedIntent{
+			World: world, Agent: in.AgentID, ReqID: in.ReqID, Kind: in.Kind, Status: o.Status, Code: code, GlobalSeq: o.GlobalSeq, Took: took,
+		})
+	}
 	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
@@ -138,10 +142,20 @@ func (a *Agents) decide(
 	}
 	began := a.cfg.Now()
 	var decided []agents.Outcome
+	var took IntentTiming // of all of them: they are decided and kept together
+	var kept time.Time    // the end of the turn; zero without records
 	err = a.turn(ctx, func(t *turn) error {
+		turned := t.cfg.Now()
 		d := f(t, t.inwardAll(subs))
-		if _, err := t.keep(d.Records); err != nil {
+		made := t.cfg.Now()
+		ticket, err := t.keep(d.Records)
+		if err != nil {
 			return err
+		}
+		applied := t.cfg.Now()
+		took.Wait, took.Decide, took.Apply = max(turned.Sub(began), 0), max(made.Sub(turned), 0), max(applied.Sub(made), 0)
+		if ticket != nil {
+			kept = applied
 		}
 		decided = d.Outcomes
 		for i, o := range decided {
@@ -151,6 +165,9 @@ func (a *Agents) decide(
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !kept.IsZero() {
+		took.Sync = max(a.cfg.Now().Sub(kept), 0)
 	}
 	repeat := false
 	for i := range outcomes {
@@ -164,7 +181,7 @@ func (a *Agents) decide(
 			return nil, err
 		}
 	}
-	took := IntentTiming{Total: max(a.cfg.Now().Sub(began), 0)}
+	took.Total = max(a.cfg.Now().Sub(began), 0)
 	for i := range decided {
 		if in := subs[i].Intent; in != nil {
 			a.report(ctx, in, decided[i], took)
@@ -208,9 +225,15 @@ func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 		t.admit()
 		t.answers.err = nil
 		taken := t.intake.Take(t.core, t.core.Config().MaxQuantum, tick.SimTime)
+		began := t.cfg.Now()
 		d := t.core.Decide(t.now, q, agents.Submissions(taken))
+		made := t.cfg.Now()
 		ticket, err := t.keep(d.Records)
+		applied := t.cfg.Now()
 		for i := range taken {
+			for _, c := range t.waiting[taken[i].Ticket] { // of the whole quantum, behind the wait for its tick
+				c.took = IntentTiming{Wait: max(began.Sub(c.began), 0), Decide: max(made.Sub(began), 0), Apply: max(applied.Sub(made), 0)}
+			}
 			t.answer(taken[i].Ticket, d.Outcomes[i], ticket, err)
 			t.count(taken[i].Intent)
 		}

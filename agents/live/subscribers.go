@@ -81,13 +81,16 @@ func (r *subscribers) resume(id string, viewSeq uint64, s agents.Settings) *obse
 	return f
 }
 
-// deliver puts a delta into the queues of the agent's readers.
-func (r *subscribers) deliver(world string, n delivery, metrics Metrics) {
+// deliver puts a delta into the queues of the agent's readers. metrics may be nil.
+func (r *subscribers) deliver(world string, n delivery, metrics ObservationMetrics) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.subscription(n.Agent)
 	for _, f := range p.queues {
 		waits, lost, reason := f.put(n)
+		if metrics == nil {
+			continue
+		}
 		if lost > 0 {
 			metrics.Undelivered(world, n.Agent, reason, lost)
 		}

@@ -151,3 +151,15 @@ func TestReasonsAreFormat(t *testing.T) {
 		require.EqualError(t, err, "choreography: not a definition: "+want)
 	}
 }
+
+// A length of time may be zero.
+func TestLengthsFromZero(t *testing.T) {
+	for _, transition := range []string{
+		`{"targetValue":1,"durationMs":0}`, `{"targetValue":1,"durationMs":0,"revert":true,"revertDelayMs":0}`, `{"targetValue":0,"durationMs":0.5,"revertDelayMs":0.5}`,
+	} {
+		text := `{"binding":"b","targetEntityId":"e","sourceType":"s","property":"scale","transition":` + transition + `}`
+		if _, diagnostics := language.Parse("f", []byte("["+text+"]")); diagnostics.Refused() {
+			t.Errorf("%s: %v", transition, diagnostics)
+		}
+	}
+}

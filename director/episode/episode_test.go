@@ -201,3 +201,71 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("migrated twice: %v %v\n%s", err, todo, again)
 	}
 }
+
+// A prompt of one sentence is the moment, and the question is the common one; a prompt
+// that only asks is the question, and the moment is named after the beat.
+func TestMigratePrompts(t *testing.T) {
+	const old = "Morgan asks about your salary expectations. How do you respond?"
+	text := read(t, "../script/interview-before.json")
+	require.Contains(t, text, old)
+	for _, tt := range []struct {
+		prompt, description, ask string
+		todo                     int
+	}{
+		{old, "Morgan asks about your salary expectations", "How do you respond?", 2},
+		{"Morgan asks about money.", "Morgan asks about money", "How do you respond?", 3},
+		{"Morgan asks about money", "Morgan asks about money", "How do you respond?", 3},
+		{"What do you say?", "", "What do you say?", 2},
+		{"Morgan waits. And now?", "Morgan waits", "And now?", 2},
+	} {
+		v, err := signal.ParseValue([]byte(strings.Replace(text, old, tt.prompt, 1)))
+		require.NoError(t, err)
+		out, todo, err := episode.Migrate(v)
+		require.NoError(t, err, tt.prompt)
+		e, err := episode.Compile(out)
+		require.NoError(t, err, tt.prompt)
+		b := e.Beats[0]
+		if tt.description == "" {
+			tt.description = "The moment of salary_question_beat comes"
+		}
+		if b.Description != tt.description || e.Choices[b.Choice].Prompt != tt.ask || len(todo) != tt.todo {
+			t.Errorf("%q: %q, asks %q, %d left: %v", tt.prompt, b.Description, e.Choices[b.Choice].Prompt, len(todo), todo)
+		}
+	}
+}
+
+// A choice is kept if the other version opens it at the same beat, wherever that beat
+// stands, or at none in both.
+func TestKeepsChoice(t *testing.T) {
+	version := func(beats ...string) *episode.Episode {
+		v, err := signal.ParseValue([]byte(`{"id":"e","title":"t","character":{"name":"c","system":"s"},"beats":[` + strings.Join(beats, ",") + `]}`))
+		require.NoError(t, err)
+		e, err := episode.Compile(v)
+		require.NoError(t, err)
+		return e
+	}
+	plain := func(id string) string {
+		return `{"id":"` + id + `","description":"d","character_instruction":"i","target_turn":1,"deadline_turn":3,"detection_type":"keyword","detection_criteria":"w"}`
+	}
+	asks := func(id, choice string) string {
+		return strings.TrimSuffix(plain(id), "}") + `,"choice_point":{"id":"` + choice + `","prompt":"p","choices":[{"id":"y","label":"Y"},{"id":"n","label":"N"}]}}`
+	}
+	first := version(asks("a", "c"), plain("b"))
+	for _, tt := range []struct {
+		name  string
+		other *episode.Episode
+		want  bool
+	}{
+		{"the same", first, true},
+		{"behind another beat", version(plain("b"), asks("a", "c")), true},
+		{"at another beat", version(plain("a"), asks("b", "c")), false},
+		{"of another name", version(asks("a", "d"), plain("b")), false},
+	} {
+		if got := first.KeepsChoice(0, tt.other); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+		if got := tt.other.KeepsChoice(0, first); got != tt.want {
+			t.Errorf("%s, from there: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

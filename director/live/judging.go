@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -39,6 +40,8 @@ type question struct {
 	director.Question
 	verdict  director.Verdict
 	answered bool
+	called   bool          // the judge was called
+	took     time.Duration // of that call; 0 without metrics
 }
 
 // maxHanging bounds the calls of a judge that have not returned. At the bound it is not
@@ -65,6 +68,7 @@ func (d *Director) judgeAll(ctx context.Context, out director.ResponseResult) (d
 		select {
 		case q := <-j.answered:
 			q.answered = true
+			j.report(q, false)
 			if err := j.record(); err != nil {
 				return j.out, err
 			}
@@ -85,17 +89,39 @@ func (j *judging) ask(asked director.Question) {
 	may := d.inFlight.startCall()
 	go func() {
 		if may {
+			began := d.began()
 			q.verdict = d.ask(j.calls, asked)
 			d.inFlight.endCall()
+			q.called, q.took = true, d.took(began)
 		} else {
 			q.verdict.Failure = reasonHanging
 		}
 		select {
 		case j.answered <- q:
 		case <-j.over:
+			j.report(q, true)
 			d.late(asked, q.verdict)
 		}
 	}()
+}
+
+// report reports a call of the judge that has returned. late says that its question was
+// given up before.
+func (j *judging) report(q *question, late bool) {
+	d := j.director
+	if d.cfg.Metrics == nil {
+		return
+	}
+	c := JudgeCall{Session: d.w.Name(), Model: q.verdict.Model, Turn: q.Turn, Try: q.Try, Took: q.took}
+	switch {
+	case !q.called:
+		c.Outcome = JudgeNotCalled
+	case late:
+		c.Outcome = JudgeLate
+	case q.verdict.Failure != "":
+		c.Outcome = JudgeFailed
+	}
+	d.cfg.Metrics.JudgeCalled(j.caller, c)
 }
 
 // record records the answers up to the first that is missing.

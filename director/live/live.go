@@ -33,7 +33,7 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Config says how a director works. All its functions are required.
+// Config says how a director works. Its functions and its Logger are required.
 type Config struct {
 	// Judge answers the director's questions. With nil they are recorded as unclear.
 	Judge director.Judge
@@ -48,6 +48,7 @@ type Config struct {
 	Now       func() time.Time                                   // the wall's clock
 	AfterFunc func(d time.Duration, f func()) (stop func() bool) // as time.AfterFunc
 	Logger    *slog.Logger
+	Metrics   DirectorMetrics // nil: nothing is measured
 }
 
 // DefaultJudgeTimeout is the usual [Config.JudgeTimeout].
@@ -105,14 +106,16 @@ func (d *Director) decide(ctx context.Context, f func(*director.State) ([]signal
 }
 
 // Start begins an episode.
-func (d *Director) Start(ctx context.Context, e *episode.Episode, o director.Opening) error {
+func (d *Director) Start(ctx context.Context, e *episode.Episode, o director.Opening) (err error) {
+	defer d.report(ctx, "start", d.began(), &err)
 	return d.decide(ctx, func(s *director.State) ([]signal.Record, error) { return s.Start(e, o) })
 }
 
 // Revise replaces the episode that is played by a changed version of it. Beats, choices
 // and objectives keep their history by their id. Errors: those of
 // [director.State.Revise].
-func (d *Director) Revise(ctx context.Context, e *episode.Episode) error {
+func (d *Director) Revise(ctx context.Context, e *episode.Episode) (err error) {
+	defer d.report(ctx, "revise", d.began(), &err)
 	return d.decide(ctx, func(s *director.State) ([]signal.Record, error) { return s.Revise(e) })
 }
 
@@ -123,6 +126,7 @@ func (d *Director) Revise(ctx context.Context, e *episode.Episode) error {
 // about the turn before are in flight. If they are awaited and no call of a judge is in
 // flight, it gives them up. Errors: those of [director.State.Guide].
 func (d *Director) Guide(ctx context.Context, in director.TurnInput) (g director.Guidance, err error) {
+	defer d.report(ctx, "guide", d.began(), &err)
 	for {
 		err = d.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 			text := in.Text
@@ -156,7 +160,8 @@ func (d *Director) Guide(ctx context.Context, in director.TurnInput) (g director
 // Respond records a response of the character, has it judged, and returns the outcome.
 // Verdicts that have not come within [Config.JudgeTimeout] are recorded as unclear; a
 // verdict that comes later is recorded and changes nothing.
-func (d *Director) Respond(ctx context.Context, r director.Response) (director.ResponseResult, error) {
+func (d *Director) Respond(ctx context.Context, r director.Response) (out director.ResponseResult, err error) {
+	defer d.report(ctx, "respond", d.began(), &err)
 	end := d.inFlight.begin()
 	judging := false
 	defer func() {
@@ -164,8 +169,7 @@ func (d *Director) Respond(ctx context.Context, r director.Response) (director.R
 			end()
 		}
 	}()
-	var out director.ResponseResult
-	err := d.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
+	err = d.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 		out, records, err = s.Respond(r)
 		return session.Utterance{Turn: r.Turn, Attempt: out.Attempt, Role: "character", Text: r.Text}.Before(records), err
 	})
@@ -197,16 +201,22 @@ func (d *Director) Respond(ctx context.Context, r director.Response) (director.R
 
 // expire gives up the verdicts that are awaited.
 func (d *Director) expire(ctx context.Context, reason string) (out director.ResponseResult, err error) {
+	missing := 0
 	err = d.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
+		missing = len(s.Awaiting())
 		out, records, err = s.Expire(reason)
 		return records, err
 	})
+	if err == nil && d.cfg.Metrics != nil {
+		d.cfg.Metrics.QuestionsGivenUp(d.w.Name(), missing)
+	}
 	return out, err
 }
 
 // Choose makes the user's choice. Choosing the same option again gives the
 // first result. Errors: those of [director.State.Choose].
 func (d *Director) Choose(ctx context.Context, choicePoint, choice string) (c director.ChoiceResult, err error) {
+	defer d.report(ctx, "choose", d.began(), &err)
 	err = d.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 		c, records, err = s.Choose(choicePoint, choice)
 		return records, err

@@ -1,14 +1,17 @@
 // Mutate breaks the code on purpose and tells which breaks no test notices.
 //
-//	go run ./internal/mutate [-seed N] [-n N] [-group NAME,...] [-v]
+//	go run ./internal/mutate [-seed N] [-n N] [-group NAME,...] [-at PLACE,...] [-far] [-v]
 //
 // Of each group of packages it draws a sample of single changes: negated
 // conditions, comparisons and numbers that are off by one, dropped statements
-// and error checks, swapped operands. It tests each change with the package's
-// own tests, then with those of the packages of the group that import it, then
-// with those of the rest of the module that import it. A change that does not
-// compile is replaced by another. The working tree is not touched: the go
-// command reads the changed file through an overlay.
+// and error checks, swapped operands. All changes of a sample are compiled into
+// one program a package of tests; the environment selects the one that takes
+// effect, so a change costs no compilation. Each test runs once without a
+// change, which tells which changes it passes. A change is then tested with the
+// tests that pass it, those of its own package first, then those of the group;
+// with -far also with the tests of all other packages that import it. A change
+// that does not compile is replaced by another. The working tree is not touched:
+// the go command reads the changed files through an overlay.
 //
 // equivalent.txt lists changes that alter no behaviour, each with the reason.
 // They count neither as caught nor as missed. The exit code is 1 when a group
@@ -32,22 +35,25 @@ import (
 const goal = 0.92
 
 // groups are the parts that are judged each on its own, with their folders.
+// Packages of tests that hold the tests of a group but none of its code are
+// testers.
 var groups = []group{
-	{"signal", []string{"signal"}},
-	{"choreography", []string{"choreography", "choreography/curve", "choreography/definition", "choreography/language", "choreography/rehearsal"}},
-	{"stage", []string{"stage", "stage/scene", "stage/picture", "stage/film"}},
-	{"agents", []string{"agents", "agents/world", "agents/view", "agents/query", "agents/jsondoc", "agents/history"}},
-	{"director", []string{"director", "director/episode", "director/explore", "director/history"}},
-	{"eventlog", []string{"eventlog", "eventlog/chain", "eventlog/verify", "eventlog/internal/storefile", "eventlog/internal/keyspace"}},
-	{"projection", []string{"projection"}},
-	{"snapshot", []string{"snapshot"}},
-	{"replay", []string{"replay", "replay/where"}},
-	{"live", []string{"internal/writer", "stage/live", "agents/live", "agents/generate", "director/live"}},
+	{"signal", []string{"signal"}, nil},
+	{"choreography", []string{"choreography", "choreography/curve", "choreography/definition", "choreography/language", "choreography/rehearsal"}, nil},
+	{"stage", []string{"stage", "stage/scene", "stage/picture", "stage/film"}, nil},
+	{"agents", []string{"agents", "agents/world", "agents/view", "agents/query", "agents/jsondoc", "agents/history"}, nil},
+	{"director", []string{"director", "director/episode", "director/explore", "director/history"}, nil},
+	{"eventlog", []string{"eventlog", "eventlog/chain", "eventlog/verify", "eventlog/internal/storefile", "eventlog/internal/keyspace"}, nil},
+	{"projection", []string{"projection"}, nil},
+	{"snapshot", []string{"snapshot"}, nil},
+	{"replay", []string{"replay", "replay/where"}, nil},
+	{"live", []string{"internal/writer", "stage/live", "agents/live", "agents/generate", "director/live"}, []string{"."}},
 }
 
 type group struct {
-	name string
-	dirs []string
+	name    string
+	dirs    []string
+	testers []string
 }
 
 func main() {
@@ -63,67 +69,148 @@ func main() {
 	}
 }
 
+// options are the flags.
+type options struct {
+	seed         uint64
+	n            int
+	at           []string
+	far, verbose bool
+	equivalent   map[string]string
+	out          io.Writer
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	seed := flags.Uint64("seed", 0, "the sample to draw; 0 takes one from the clock and prints it")
-	n := flags.Int("n", 30, "changes a group")
+	o := options{out: stdout}
+	flags.Uint64Var(&o.seed, "seed", 0, "the sample to draw; 0 takes one from the clock and prints it")
+	flags.IntVar(&o.n, "n", 30, "changes a group")
 	only := flags.String("group", "", "only these groups, separated by commas")
-	verbose := flags.Bool("v", false, "print the changes that are caught too")
+	at := flags.String("at", "", "in place of a sample: all changes at these places, FILE, FILE:LINE or FILE:FUNCTION, separated by commas")
+	flags.BoolVar(&o.far, "far", false, "ask also the tests of packages outside the group")
+	flags.BoolVar(&o.verbose, "v", false, "print the changes that are caught too")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
-	if *seed == 0 {
-		*seed = uint64(time.Now().UnixNano())
+	if *at != "" {
+		o.at = strings.Split(*at, ",")
 	}
-	equivalent, err := readEquivalent("internal/mutate/equivalent.txt")
-	if err != nil {
+	if o.seed == 0 {
+		o.seed = uint64(time.Now().UnixNano())
+	}
+	var err error
+	if o.equivalent, err = readEquivalent("internal/mutate/equivalent.txt"); err != nil {
 		return false, err
 	}
-	imports, err := listImports(ctx)
+	all, err := list(ctx)
 	if err != nil {
 		return false, err
 	}
 	if err := limitMemory(); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(stdout, "seed %d\n", *seed)
+	fmt.Fprintf(stdout, "seed %d\n", o.seed)
 	ok := true
 	for _, g := range groups {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), g.name) {
 			continue
 		}
-		var sites []change
-		for _, dir := range g.dirs {
-			found, err := sitesOf(dir)
-			if err != nil {
-				return false, err
-			}
-			sites = append(sites, found...)
+		passed, err := judge(ctx, all, g, o)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", g.name, err)
 		}
-		// Each group has its own random numbers, so that -group does not change
-		// what is drawn.
-		rnd := rand.New(rand.NewPCG(*seed, uint64(len(g.name))<<8|uint64(g.name[0])))
-		rnd.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
-		t := tally{out: stdout, verbose: *verbose}
-		for _, c := range sites {
-			if t.tested() == *n {
-				break
-			}
-			if reason, listed := equivalent[c.key()]; listed {
-				t.equivalent(c, reason)
-				continue
-			}
-			v, by, err := try(ctx, c, imports.testers(g, c.dir))
-			if err != nil {
-				return false, err
-			}
-			t.add(c, v, by)
-		}
-		fmt.Fprintf(stdout, "%-12s %d of %d caught (%.0f %%), %d known as equivalent\n", g.name, t.caught, t.tested(), 100*t.share(), t.equal)
-		ok = ok && t.share() >= goal
+		ok = ok && passed
 	}
 	return ok, nil
+}
+
+// judge draws a sample of one group and tests it.
+func judge(ctx context.Context, all *packages, g group, o options) (bool, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return false, err
+	}
+	tmp, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // it is a temporary folder
+	l := &lab{ctx: ctx, root: root, tmp: tmp, written: map[string]string{}, programs: map[string]*program{}, log: o.out}
+	exports, err := exportsOf(ctx, g.dirs)
+	if err != nil {
+		return false, err
+	}
+	var sites []*change
+	for _, dir := range g.dirs {
+		s, err := load(dir, all.files[dir], exports)
+		if err != nil {
+			return false, err
+		}
+		l.sources = append(l.sources, s)
+		sites = append(sites, s.changes...)
+	}
+	// Each group has its own random numbers, so that -group does not change what
+	// is drawn.
+	rnd := rand.New(rand.NewPCG(o.seed, uint64(len(g.name))<<8|uint64(g.name[0])))
+	rnd.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+	t := tally{out: o.out, verbose: o.verbose}
+	if o.at != nil {
+		sites = slices.DeleteFunc(sites, func(c *change) bool { return !c.isAt(o.at) })
+		o.n = len(sites)
+	}
+	// One in four is drawn more, for those that do not compile or are equivalent.
+	l.changes = append([]*change{nil}, sites[:min(len(sites), o.n+o.n/4+2)]...)
+	if err := l.prepare(); err != nil {
+		return false, err
+	}
+	for _, c := range l.changes {
+		if c == nil || t.tested() == o.n {
+			continue
+		}
+		if reason, listed := o.equivalent[c.key()]; listed {
+			t.equivalent(c, reason)
+			continue
+		}
+		by, err := l.noticed(all, g, c, o.far)
+		if err != nil {
+			return false, err
+		}
+		t.add(c, by)
+	}
+	fmt.Fprintf(o.out, "%-12s %d of %d caught (%.0f %%), %d known as equivalent\n", g.name, t.caught, t.tested(), 100*t.share(), t.equal)
+	return t.share() >= goal, nil
+}
+
+// noticed returns what notices a change: its own package, the group, and if far
+// all others. The benchmarks and the checks of the source are not asked, since
+// they do not judge behaviour.
+func (l *lab) noticed(all *packages, g group, c *change, far bool) (string, error) {
+	own, near, rest := []string{}, []string{}, []string{}
+	for _, tester := range all.testers[c.dir] {
+		switch {
+		case tester == c.dir:
+			own = append(own, tester)
+		case slices.Contains(g.dirs, tester) || slices.Contains(g.testers, tester):
+			near = append(near, tester)
+		case tester == "internal/layers", tester == "internal/fpcheck", tester == "internal/bench":
+		case far:
+			rest = append(rest, tester)
+		}
+	}
+	for i, dir := range slices.Concat(own, near, rest) {
+		p, err := l.program(dir, i < len(own)+len(near))
+		if err != nil {
+			return "", err
+		}
+		if p == nil {
+			continue
+		}
+		by, err := l.judge(p, c)
+		if err != nil || by != "" {
+			return by, err
+		}
+	}
+	return "", nil
 }
 
 // tally counts the changes of one group.
@@ -142,23 +229,22 @@ func (t *tally) share() float64 {
 	return float64(t.caught) / float64(t.tested())
 }
 
-func (t *tally) equivalent(c change, reason string) {
+func (t *tally) equivalent(c *change, reason string) {
 	t.equal++
 	if t.verbose {
 		fmt.Fprintf(t.out, "equivalent %v (%s)\n", c, reason)
 	}
 }
 
-func (t *tally) add(c change, v verdict, by string) {
-	switch v {
-	case caught:
-		t.caught++
-		if t.verbose {
-			fmt.Fprintf(t.out, "caught     %v by %s\n", c, by)
-		}
-	case missed:
+// add counts a change that the test by noticed, or none.
+func (t *tally) add(c *change, by string) {
+	if by == "" {
 		t.missed++
 		fmt.Fprintf(t.out, "MISSED     %v\n", c)
-	case broken: // does not compile: another is drawn
+		return
+	}
+	t.caught++
+	if t.verbose {
+		fmt.Fprintf(t.out, "caught     %v by %s\n", c, by)
 	}
 }

@@ -21,14 +21,14 @@ type backlog struct {
 	busy     bool               // a batch was added since the timer was set; guarded by mu
 }
 
-// A backlog of plain records waits until the session is idle, or is maxBehind entries
+// A backlog of plain records waits until the session is idle, or is MaxBehind entries
 // long, or an image is due, and is then folded on a goroutine. A longer one is an
 // import's: above the bound of largeBacklog the call folds too, which throttles it.
 // Where every batch is folded at once, the call that made a small backlog folds it,
 // because it would wait for the disk anyway.
 const (
 	smallBacklog      = 256
-	maxBehind         = 1024
+	MaxBehind         = 1024
 	largeBacklog      = 8192
 	largeBacklogBytes = 16 << 20
 
@@ -55,6 +55,17 @@ func (b *backlog) add(t *eventlog.Ticket, durable eventlog.Seq) {
 	b.behind += int(t.Head().Seq-t.First()) + 1
 	b.bytes += t.Size()
 	b.busy = true
+}
+
+// size returns the number of entries that are staged and not folded, 0 while there is no
+// fold to follow them.
+func (b *backlog) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.loaded {
+		return 0
+	}
+	return b.behind
 }
 
 // take empties the backlog.
@@ -102,7 +113,7 @@ func (b *backlog) next(following bool, due func(folded, newest eventlog.Seq) boo
 		return stepNone
 	case !following && b.eager && b.behind <= smallBacklog:
 		return stepHere
-	case b.eager || b.behind >= maxBehind || due(newest-eventlog.Seq(b.behind), newest):
+	case b.eager || b.behind >= MaxBehind || due(newest-eventlog.Seq(b.behind), newest):
 		b.followed = true
 		return stepAside
 	case b.watched || !b.loaded: // a fold that no caller has used is not kept up
@@ -200,6 +211,10 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 	if w.broken.Load() != nil || t.Head().Seq <= w.fold.Head().Seq {
 		return // the fold has read a batch that became durable before
 	}
+	metrics, began := w.group.cfg.Metrics, time.Time{}
+	if metrics != nil {
+		began = w.group.cfg.Now()
+	}
 	for e := range t.Entries() {
 		if err := w.fold.Apply(&e); err != nil {
 			// The log has the batch and the state does not: a defect of this
@@ -209,13 +224,18 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 		}
 		w.logBytes += uint64(len(e.Body))
 	}
+	if metrics != nil {
+		metrics.Folded(w.Name(), int(t.Head().Seq-t.First())+1, w.Behind(), max(w.group.cfg.Now().Sub(began), 0))
+	}
 	w.snapshot()
 }
 
 // fail records why the state does not follow the log. Nothing more is recorded then.
 func (w *Writer) fail(err error) {
 	broken := fmt.Errorf("sajou: session %q: %w", w.Name(), err)
-	w.broken.CompareAndSwap(nil, &broken)
+	if w.broken.CompareAndSwap(nil, &broken) && w.group.cfg.Metrics != nil {
+		w.group.cfg.Metrics.FoldFailed(w.Name(), broken)
+	}
 }
 
 // snapshot hands the state to the snapshot writer when one is due. Called with mu

@@ -3,10 +3,13 @@ package writer
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
@@ -17,6 +20,8 @@ type Config struct {
 	// Snapshots and Snapshotter keep images of states; nil: none are taken.
 	Snapshots   *snapshot.Store
 	Snapshotter *snapshot.Writer
+
+	Metrics projection.FoldMetrics // nil: nothing is measured
 
 	Now    func() time.Time // the wall's clock
 	Logger *slog.Logger     // nil discards
@@ -53,6 +58,13 @@ func NewGroup(cfg Config) *Group {
 	g := &Group{cfg: cfg, writers: map[string]*Writer{}}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
+}
+
+// Writers returns the writers that are open, in no order.
+func (g *Group) Writers() []*Writer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Values(g.writers))
 }
 
 // Go has f run on a goroutine that Wait waits for. The context of f ends with

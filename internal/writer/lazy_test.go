@@ -63,7 +63,7 @@ func (s *store) open(reactor writer.Reactor) {
 	s.t.Helper()
 	s.folded.Store(0)
 	s.timers = nil
-	s.images = snapshot.NewWriter(s.snaps, nil)
+	s.images = snapshot.NewWriter(s.snaps, snapshot.WriterConfig{})
 	s.group = writer.NewGroup(writer.Config{
 		Log: s.log, Snapshots: s.snaps, Snapshotter: s.images, Now: func() time.Time { return time.Unix(1_700_000_000, 0) },
 		AfterFunc: func(_ time.Duration, f func()) { s.timers = append(s.timers, f) },

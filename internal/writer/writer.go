@@ -15,7 +15,7 @@
 // log's present Head, and a session without entries needs none. The fold is made when
 // it is needed: by a decision, by a look, or because an image is due. From then on the
 // backlog is folded when no entry has come for a moment, and at the latest when it is
-// maxBehind entries long. After [Writer.KeepCurrent] each batch is folded at once,
+// MaxBehind entries long. After [Writer.KeepCurrent] each batch is folded at once,
 // because the live side of the agents learns from the fold what time has caused.
 //
 // The live sides of agents, director and stage are built on this package, and it
@@ -174,9 +174,14 @@ func (w *Writer) begin(ctx context.Context, seq eventlog.Seq) error {
 
 // loadFold makes the fold at the durable entry seq.
 func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
-	size, err := w.group.cfg.Log.DiskSize(ctx, w.Name())
+	cfg := &w.group.cfg
+	size, err := cfg.Log.DiskSize(ctx, w.Name())
 	if err != nil {
 		return err
+	}
+	var began time.Time
+	if cfg.Metrics != nil {
+		began = cfg.Now()
 	}
 	fold, err := w.travel.Fold(ctx, seq)
 	if err != nil {
@@ -193,6 +198,9 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 	}
 	w.fold, w.logBytes = fold, size
 	w.backlog.keepAll()
+	if cfg.Metrics != nil {
+		cfg.Metrics.FoldLoaded(w.Name(), seq, max(cfg.Now().Sub(began), 0))
+	}
 	return nil
 }
 
@@ -269,6 +277,19 @@ func (w *Writer) Err() error { return w.group.cfg.Log.Err() }
 // Failed is closed when nothing more can be recorded.
 func (w *Writer) Failed() <-chan struct{} { return w.group.cfg.Log.Failed() }
 
+// Broken returns why the fold refused an entry of the log, or nil.
+func (w *Writer) Broken() error {
+	if broken := w.broken.Load(); broken != nil {
+		return *broken
+	}
+	return nil
+}
+
+// Behind returns the number of entries that are staged and that no call has begun to
+// fold; 0 while the session has no fold. Up to MaxBehind entries wait by design. It does
+// not wait for a fold.
+func (w *Writer) Behind() int { return w.backlog.size() }
+
 // Authority returns the source of the session's time.
 func (w *Writer) Authority() session.TimeAuthority { return w.authority }
 
@@ -316,12 +337,11 @@ func (w *Writer) Decide(ctx context.Context, f func(*Turn) error) error {
 	w.prepare()
 	var refused error
 	err := w.appender.Write(ctx, func(round *eventlog.Round) {
-		refused = w.inTurn(round, func(t *Turn) error {
-			if err := t.CatchUp(); err != nil {
-				return err
-			}
-			return f(t)
-		})
+		t := w.enter(round)
+		defer t.end()
+		if refused = t.CatchUp(); refused == nil {
+			refused = f(t)
+		}
 	})
 	return cmp.Or(refused, err)
 }
@@ -337,19 +357,10 @@ func (w *Writer) prepare() {
 }
 
 // Append runs f in a round of the log, alone, and returns the ticket that f
-// returned once its batch is durable or has failed; the outcome is in the ticket.
-// The fold may be behind: f calls [Turn.CatchUp] if it needs it.
+// returned once its batch is durable. The fold may be behind: f calls [Turn.CatchUp] if
+// it needs it.
 func (w *Writer) Append(ctx context.Context, f func(*Turn) (*eventlog.Ticket, error)) (*eventlog.Ticket, error) {
-	var ticket *eventlog.Ticket
-	var refused error
-	err := w.appender.Write(ctx, func(round *eventlog.Round) { ticket, refused = w.appending(round, f) })
-	switch {
-	case refused != nil:
-		return nil, refused
-	case ticket == nil:
-		return nil, err
-	}
-	return ticket, nil
+	return w.appender.AppendIn(ctx, func(round *eventlog.Round) (*eventlog.Ticket, error) { return w.appending(round, f) })
 }
 
 // AppendAsync is [Writer.Append] that does not wait for the disk; see
@@ -358,21 +369,18 @@ func (w *Writer) AppendAsync(ctx context.Context, f func(*Turn) (*eventlog.Ticke
 	return w.appender.StageIn(ctx, func(round *eventlog.Round) (*eventlog.Ticket, error) { return w.appending(round, f) })
 }
 
-func (w *Writer) appending(round *eventlog.Round, f func(*Turn) (*eventlog.Ticket, error)) (ticket *eventlog.Ticket, err error) {
+func (w *Writer) appending(round *eventlog.Round, f func(*Turn) (*eventlog.Ticket, error)) (*eventlog.Ticket, error) {
 	if broken := w.broken.Load(); broken != nil {
 		return nil, *broken
 	}
-	err = w.inTurn(round, func(t *Turn) (err error) {
-		ticket, err = f(t)
-		return err
-	})
-	return ticket, err
-}
-
-// inTurn runs f in a turn. Only one runs at a time, so that all share one Turn.
-func (w *Writer) inTurn(round *eventlog.Round, f func(*Turn) error) error {
-	t := &w.turn
-	*t = Turn{writer: w, round: round}
+	t := w.enter(round)
 	defer t.end()
 	return f(t)
+}
+
+// enter returns the turn of a function that runs in a round. Only one runs at a time,
+// so that all share one Turn.
+func (w *Writer) enter(round *eventlog.Round) *Turn {
+	w.turn = Turn{writer: w, round: round}
+	return &w.turn
 }

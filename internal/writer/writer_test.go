@@ -2,6 +2,7 @@ package writer_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -208,4 +209,63 @@ func TestStop(t *testing.T) {
 	<-ended
 	require.False(t, g.Stop())
 	require.False(t, w.Go(func(context.Context) {}))
+}
+
+// folds keeps what the writers of a group report about their folds.
+type folds struct {
+	lines []string
+}
+
+func (f *folds) FoldLoaded(_ string, at eventlog.Seq, took time.Duration) {
+	f.lines = append(f.lines, fmt.Sprint("loaded ", at, took))
+}
+
+func (f *folds) FoldFailed(_ string, cause error) { f.lines = append(f.lines, cause.Error()) }
+
+func (f *folds) Folded(_ string, entries, behind int, took time.Duration) {
+	f.lines = append(f.lines, fmt.Sprint(entries, behind, took))
+}
+
+// A writer is behind from the staging of an entry until it is folded, and says so. A
+// fold that refuses an entry is reported once, and from then on nothing is recorded.
+func TestBehind(t *testing.T) {
+	var told folds
+	g, w, _ := open(t, session.TimeManual, nil)
+	g.Measure(&told)
+	if got := g.Writers(); len(got) != 1 || got[0] != w {
+		t.Errorf("open writers: %v", got)
+	}
+	w.Look(func(*projection.Fold) {}) // makes the fold
+	sig := &signal.Signal{ID: "s", Type: "tick", Timestamp: signal.Int(0), Source: "test", Payload: signal.Value{0x80}}
+	behind := 0
+	ticket, err := w.Append(t.Context(), func(turn *writer.Turn) (*eventlog.Ticket, error) {
+		var d session.Drafts
+		d.Signal(0, sig)
+		d.Signal(0, sig)
+		p := turn.Frontier()
+		ticket, err := turn.Keep(writer.Proposal{Drafts: d.List(), After: &p})
+		behind = w.Behind()
+		return ticket, err
+	})
+	require.NoError(t, err)
+	_, err = ticket.Wait(t.Context())
+	require.NoError(t, err)
+	w.Look(func(*projection.Fold) {})
+	if behind != 3 || w.Behind() != 0 || w.Broken() != nil {
+		t.Errorf("behind by %d in the turn, want 3 with the first entry; then by %d, %v", behind, w.Behind(), w.Broken())
+	}
+	w.Misplace()
+	add(t, w, 0)
+	w.Look(func(*projection.Fold) {})
+	w.Look(func(*projection.Fold) {})
+	if w.Broken() == nil || w.Behind() != 0 {
+		t.Errorf("behind by %d, %v", w.Behind(), w.Broken())
+	}
+	if want := []string{"loaded 0 0s", "3 0 0s", w.Broken().Error()}; !slices.Equal(told.lines, want) {
+		t.Errorf("told %q, want %q", told.lines, want)
+	}
+	w.Release()
+	if got := g.Writers(); len(got) != 0 {
+		t.Errorf("open writers after Release: %v", got)
+	}
 }

@@ -199,6 +199,8 @@ func TestCompileErrors(t *testing.T) {
 		{`seq ==`, 7, "not CEL"},
 		{`seq == 1 &&& at`, 0, "not CEL"},
 		{"entry.type.matches('(')", 20, "pattern"},
+		{"matches(entry.type, '(')", 21, "pattern"},
+		{"entry.type.matches('a{2,1}') && entry.type.matches('[')", 20, "pattern"},
 		{"\xff", 1, "UTF-8"},
 		{strings.Repeat("a", where.MaxExpression+1), where.MaxExpression + 1, "longer"},
 		{strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200), 0, ""},

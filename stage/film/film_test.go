@@ -6,7 +6,6 @@ import (
 	"image/gif"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
 )
 
@@ -108,13 +108,18 @@ func TestReel(t *testing.T) {
 		t.Error(err)
 	}
 	frames := 0
-	for frame, err := range reel.Text(ctx, over, 10*time.Millisecond, 40, 10) {
-		require.NoError(t, err)
-		if frames++; strings.Count(frame.Text, "\n") > 10 {
-			t.Errorf("a frame of more than 10 rows:\n%s", frame.Text)
-		}
+	player, err := replay.NewPlayer(ctx, reel.Travel(), replay.PlayerConfig{
+		From: over.First, To: over.Last, Frame: 10 * time.Millisecond,
+		Screen: film.Screen(func(f *stage.Frame) {
+			frames++
+			clear(f.Figures) // the frame belongs to the sink
+		}),
+	})
+	for more := err == nil; more; {
+		more, err = player.Next(ctx)
 	}
-	if frames == 0 {
-		t.Error("no frame for a terminal")
+	require.NoError(t, err)
+	if frames < 4 {
+		t.Errorf("%d frames at 4 entries", frames)
 	}
 }

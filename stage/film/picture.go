@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/stage/picture"
@@ -134,32 +133,4 @@ func CheckPNG(d *picture.Drawing) error {
 		return limited("%.0fx%.0f pixels exceed the limit", w, h)
 	}
 	return nil
-}
-
-// TextFrame is a frame of a film as text for a terminal.
-type TextFrame struct {
-	Shot
-	Text string // its lines, each with its end
-}
-
-// Text shows an interval as text of the given columns and rows, without colors. A frame
-// with the same text as the one before is left out.
-func (r *Reel) Text(ctx context.Context, over Interval, step time.Duration, cols, rows int) iter.Seq2[TextFrame, error] {
-	return func(yield func(TextFrame, error) bool) {
-		before, first := "", true
-		for at, err := range r.Moving(ctx, over, step) {
-			if err != nil {
-				yield(TextFrame{}, err)
-				return
-			}
-			text := strings.TrimRight(picture.Terminal(at.Frame, cols, rows, false), "\n") + "\n"
-			if text == before && !first {
-				continue
-			}
-			before, first = text, false
-			if !yield(TextFrame{at, text}, nil) {
-				return
-			}
-		}
-	}
 }

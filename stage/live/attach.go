@@ -40,13 +40,14 @@ type FrameSink interface {
 	Frame(*stage.Frame)
 }
 
-// Config holds what the sinks of one engine share. All fields must be set.
+// Config holds what the sinks of one engine share. All fields but Metrics must be set.
 type Config struct {
 	FrameRate    int           // of sinks that ask for none, from 1 to 1000
 	CloseTimeout time.Duration // how long closing waits for a call of a sink; negative means no wait
 	Now          func() time.Time
 	AfterFunc    func(d time.Duration, f func()) (stop func() bool)
 	Logger       *slog.Logger
+	Metrics      SinkMetrics // nil: nothing is measured
 }
 
 // Attachments are the sinks that are attached to the sessions of one log.
@@ -56,6 +57,9 @@ type Attachments struct {
 	mu     sync.Mutex
 	open   map[*Attachment]struct{} // guarded by mu
 	closed bool                     // guarded by mu
+
+	failed   []SinkHealth // detached by an error, the newest, at most maxDetached; guarded by mu
+	detached int          // by an error; guarded by mu
 }
 
 // NewAttachments returns a set without sinks.
@@ -82,6 +86,9 @@ func (as *Attachments) Close() error {
 // time. A rate of zero means that of the configuration. Attach returns at once. The
 // sink stays attached until ctx ends, the [Attachment] or the engine is closed, or the
 // sink fails. [Attachment.Err] returns the error, also if the sink was never attached.
+//
+// First the sink is told what is under way: an ActionStart, with the time at which the
+// action began, and an ActionUpdate for each running action.
 //
 // Commands carry exact times in [choreography.Command].At, however late they are sent.
 // Starts, ends, executions and interruptions all reach the sink, in order;
@@ -124,12 +131,14 @@ type Attachment struct {
 	cancel  context.CancelFunc // asks for its end
 	stop    <-chan struct{}    // closed by cancel
 	done    chan struct{}      // closed when it is detached
+	viewer  *viewer            // nil if it was never attached; immutable after attach
 
-	mu   sync.Mutex
-	end  bool          // done is closed; guarded by mu
-	err  error         // guarded by mu
-	call string        // under way, "" for none; guarded by mu
-	at   time.Duration // session time of that call; guarded by mu
+	mu    sync.Mutex
+	end   bool          // done is closed; guarded by mu
+	err   error         // guarded by mu
+	call  string        // under way, "" for none; guarded by mu
+	at    time.Duration // session time of that call; guarded by mu
+	began time.Time     // when that call began; zero without metrics; guarded by mu
 }
 
 // Done is closed when the sink is detached: after that no call to it begins.
@@ -220,7 +229,11 @@ func (as *Attachments) attach(ctx context.Context, w *writer.Writer, sink string
 		l.finishQuietly(eventlog.ErrClosed)
 		return l
 	}
+	l.viewer = v
 	as.open[l] = struct{}{}
+	if m := as.cfg.Metrics; m != nil {
+		m.SinkAttached(l.session, l.sink)
+	}
 	go func() {
 		defer func() {
 			as.mu.Lock()
@@ -269,14 +282,21 @@ func (l *Attachment) enter(call string, at time.Duration) bool {
 		return false
 	}
 	l.call, l.at = call, at
+	if l.all.cfg.Metrics != nil {
+		l.began = l.all.cfg.Now()
+	}
 	return true
 }
 
 // leave ends a call of the sink that has returned.
 func (l *Attachment) leave() {
 	l.mu.Lock()
+	call, began, end := l.call, l.began, l.end
 	l.call = ""
 	l.mu.Unlock()
+	if m := l.all.cfg.Metrics; m != nil && !end {
+		m.SinkCalled(l.session, l.sink, call, max(l.all.cfg.Now().Sub(began), 0))
+	}
 }
 
 func (l *Attachment) failure(class error) *SinkError {
@@ -287,7 +307,13 @@ func (l *Attachment) failure(class error) *SinkError {
 
 // finish detaches the sink and logs its error. Only the first call has an effect.
 func (l *Attachment) finish(err error) {
-	if !l.finishQuietly(err) || err == nil {
+	l.all.mu.Lock() // held until the error is remembered: Done is closed before
+	first := l.finishQuietly(err)
+	if first && err != nil && l.viewer != nil {
+		l.all.remember(SinkHealth{Session: l.session, Sink: l.sink, Err: err})
+	}
+	l.all.mu.Unlock()
+	if !first || err == nil {
 		return
 	}
 	// Logged as well as returned: the program need not ask for the error.
@@ -308,6 +334,9 @@ func (l *Attachment) finishQuietly(err error) (first bool) {
 		return false
 	}
 	l.end, l.err = true, err
+	if m := l.all.cfg.Metrics; m != nil && l.viewer != nil {
+		m.SinkDetached(l.session, l.sink, err)
+	}
 	close(l.done)
 	return true
 }

@@ -85,6 +85,25 @@ func TestFramesOnlyWhileSomethingMoves(t *testing.T) {
 	}, enginetest.StrollDefinition)
 }
 
+// A sink that is attached while an action runs is told of it: its start, with the time
+// at which it began, and its progress. Then it follows to the end without a further
+// entry.
+func TestAttachUnderWay(t *testing.T) {
+	enginetest.Play(t, session.TimeWall, func(th *enginetest.Theatre) {
+		th.Signal("task_dispatch")
+		th.Pass(140 * time.Millisecond)
+		sink := &script{}
+		th.Ses.Attach(th.Context(), sink, 0)
+		synctest.Wait()
+		enginetest.WantLines(t, "at once", sink.lines(), "0s start move", "140ms update move 0.400")
+		th.Pass(60 * time.Millisecond)
+		enginetest.WantLines(t, "at the next frame", sink.lines(), "200ms update move 0.571")
+		th.Pass(150 * time.Millisecond)
+		enginetest.WantLines(t, "at the end", sink.lines(), "350ms complete move")
+		th.Close()
+	}, enginetest.StrollDefinition)
+}
+
 // Each sink has its own rate: it gets its own frames of the same motion.
 func TestRates(t *testing.T) {
 	enginetest.Play(t, session.TimeWall, func(th *enginetest.Theatre) {
@@ -442,7 +461,8 @@ func TestAttachedInTheMiddle(t *testing.T) {
 			th.Pass(100 * time.Millisecond)
 		}
 		enginetest.WantLines(t, "the rest", frames.Times(), "300ms", "400ms")
-		if assert.Len(t, commands.Commands, 1) {
+		if assert.Len(t, commands.Commands, 2) {
+			assert.Equal(t, choreography.CommandStart, (<-commands.Commands).Kind)
 			assert.Equal(t, choreography.CommandComplete, (<-commands.Commands).Kind)
 		}
 		assert.NotZero(t, commands.Updates)

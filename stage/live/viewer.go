@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -25,6 +26,8 @@ type viewer struct {
 	entries chan eventlog.Entry // closed by the reader after an error
 	failed  chan error          // holds one: that error, written before entries is closed
 	close   context.CancelFunc  // ends the reader
+
+	applied atomic.Uint64 // the newest entry of fold; read by other goroutines
 
 	fold         *projection.Fold
 	state        *session.State
@@ -95,6 +98,7 @@ func (v *viewer) follow(ctx context.Context) bool {
 	ctx, v.close = context.WithCancel(ctx)
 	v.attached = v.cfg.Now()
 	head := v.writer.Head() // read before the goroutine starts: the viewer begins here
+	v.applied.Store(uint64(head.Seq))
 	return v.writer.Go(func(live context.Context) {
 		defer context.AfterFunc(live, v.close)()
 		fold, err := v.writer.Replay().Fold(ctx, head.Seq)
@@ -189,6 +193,7 @@ func (v *viewer) apply(e eventlog.Entry) error {
 	if err := v.fold.Apply(&e); err != nil {
 		return err
 	}
+	v.applied.Store(uint64(e.Seq))
 	v.dirty = true
 	v.since++
 	v.readOrigin()
@@ -290,6 +295,9 @@ type commandRenderer struct {
 
 func (l *commandRenderer) begin(v *viewer) {
 	l.performances = v.performances
+	l.updates = true
+	l.performances.UnderWay(&l.commandFilter)
+	l.updates = false
 	l.performances.Perform(&l.commandFilter)
 }
 
@@ -299,7 +307,7 @@ func (l *commandRenderer) draw(f *projection.Fold, at time.Duration) {
 	l.updates = false
 }
 
-func (l *commandRenderer) moving() bool        { return l.performances.Animating() }
+func (l *commandRenderer) moving() bool        { return l.performances.Moving() }
 func (l *commandRenderer) canSkipFrames() bool { return true }
 
 // commandFilter passes commands on to a sink: updates only at frames, and no command

@@ -1,5 +1,10 @@
 package picture
 
+import (
+	"image"
+	"image/color"
+)
+
 // Unexported functions that the external tests use.
 
 // ParseColor returns the color as four channels.
@@ -17,6 +22,7 @@ var (
 	Wrap    = wrap
 	Width   = width
 	Sincos  = sincos
+	Blend   = blend
 )
 
 // ReadSVG makes a drawing of a document that AppendSVG wrote.
@@ -24,3 +30,12 @@ var ReadSVG = readSVG
 
 // MostFigures is the limit of figures in a picture.
 const MostFigures = mostFigures
+
+// Palette returns at most n colors for the images.
+func Palette(n int, images ...*image.RGBA) []color.RGBA {
+	var h histogram
+	for _, img := range images {
+		h.add(img)
+	}
+	return h.palette(n)
+}

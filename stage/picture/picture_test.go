@@ -1,12 +1,15 @@
 package picture_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -486,6 +489,71 @@ func TestEncodePNG(t *testing.T) {
 		t.Errorf("differs after reading: %+v, %v", d, err)
 	}
 	assert.ErrorIs(t, picture.EncodePNG(&failing{after: 10}, img), errFull)
+}
+
+// TestEncodePNGKeepsPixels: every image comes back with the pixels that package image/png
+// gives it, whatever its size, its place and its transparency, and always as the same
+// bytes.
+func TestEncodePNGKeepsPixels(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := image.Pt(rapid.IntRange(1, 40).Draw(t, "width"), rapid.IntRange(1, 40).Draw(t, "height"))
+		img := image.NewRGBA(image.Rectangle{Max: size.Add(image.Pt(9, 9))})
+		opaque := rapid.Bool().Draw(t, "opaque")
+		levels := rapid.SampledFrom([]uint32{1, 2, 256}).Draw(t, "levels") // few levels give equal pixels
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		for at := 0; at < len(img.Pix); at += 4 {
+			a := uint8(random.Uint32N(levels) * 255 / max(levels-1, 1))
+			if opaque {
+				a = 255
+			}
+			for i := range 3 {
+				img.Pix[at+i] = uint8(random.Uint32N(levels) % (uint32(a) + 1)) // not above the alpha
+			}
+			img.Pix[at+3] = a
+		}
+		part := img.SubImage(image.Rectangle{Max: size}.Add(image.Pt(rapid.IntRange(0, 9).Draw(t, "x"), rapid.IntRange(0, 9).Draw(t, "y"))))
+		var ours, again, theirs bytes.Buffer
+		require.NoError(t, picture.EncodePNG(&ours, part))
+		require.NoError(t, picture.EncodePNG(&again, part))
+		require.NoError(t, png.Encode(&theirs, part))
+		require.True(t, bytes.Equal(ours.Bytes(), again.Bytes()), "the bytes of two runs differ")
+		got, err := png.Decode(&ours)
+		require.NoError(t, err)
+		want, err := png.Decode(&theirs)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	})
+}
+
+// TestBlend: a color painted through a mask is that of the formula at each pixel, whatever
+// runs of full and empty pixels the mask has.
+func TestBlend(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := rapid.IntRange(1, 40).Draw(t, "width"), rapid.IntRange(1, 3).Draw(t, "height")
+		c := color.NRGBA{rapid.Uint8().Draw(t, "r"), rapid.Uint8().Draw(t, "g"), rapid.Uint8().Draw(t, "b"), rapid.SampledFrom([]uint8{1, 90, 255}).Draw(t, "a")}
+		mask := make([]uint8, 0, w*h)
+		for len(mask) < w*h {
+			run := rapid.IntRange(1, 20).Draw(t, "run")
+			cover := rapid.SampledFrom([]uint8{0, 255, 255, 7}).Draw(t, "cover")
+			mask = append(mask, bytes.Repeat([]byte{cover}, min(run, w*h-len(mask)))...)
+		}
+		img := image.NewRGBA(image.Rect(0, 0, w+5, h+2))
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		for i := range img.Pix {
+			img.Pix[i] = uint8(random.Uint32())
+		}
+		want := slices.Clone(img.Pix)
+		for y := range h {
+			for x := range w {
+				at, k := img.PixOffset(x+3, y+1), int(mask[y*w+x])*int(c.A)
+				for i, channel := range []uint8{c.R, c.G, c.B, 255} {
+					want[at+i] = uint8((int(channel)*k + int(want[at+i])*(255*255-k) + 255*255/2) / (255 * 255))
+				}
+			}
+		}
+		picture.Blend(img, image.Rect(3, 1, 3+w, 1+h), mask, c)
+		require.Equal(t, want, img.Pix)
+	})
 }
 
 var errFull = errors.New("disk full")

@@ -4,31 +4,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
-	"io"
-	"sync"
 )
-
-// EncodePNG writes an image as PNG, compressed for speed rather than for size.
-func EncodePNG(w io.Writer, img image.Image) error {
-	e := png.Encoder{CompressionLevel: png.BestSpeed, BufferPool: pngBuffers{}}
-	if err := e.Encode(w, img); err != nil {
-		return fmt.Errorf("picture: write png: %w", err)
-	}
-	return nil
-}
-
-// pngBuffers lets encoders reuse their buffers, which have a megabyte each.
-type pngBuffers struct{}
-
-var pngPool sync.Pool
-
-func (pngBuffers) Get() *png.EncoderBuffer {
-	b, _ := pngPool.Get().(*png.EncoderBuffer)
-	return b
-}
-
-func (pngBuffers) Put(b *png.EncoderBuffer) { pngPool.Put(b) }
 
 // PixelDifference describes how two images differ.
 type PixelDifference struct {

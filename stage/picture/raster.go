@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/draw"
@@ -466,16 +467,30 @@ func (r *Rasterizer) fill(dst *image.RGBA, c color.NRGBA) {
 
 // blend paints a color through a mask. The vector package could do this, but spends the
 // same time on every pixel, while most pixels of a shape's box are fully outside or fully
-// inside.
+// inside. These are skipped and painted eight at a time.
 func blend(dst *image.RGBA, to image.Rectangle, mask []uint8, c color.NRGBA) {
 	alpha := uint32(c.A)
 	pr, pg, pb := uint32(c.R)*alpha, uint32(c.G)*alpha, uint32(c.B)*alpha // up to 255²
+	two := uint64(c.R) | uint64(c.G)<<8 | uint64(c.B)<<16 | 255<<24       // a pixel, and then two
+	two |= two << 32
 	w := to.Dx()
 	for y := to.Min.Y; y < to.Max.Y; y++ {
 		row := dst.Pix[dst.PixOffset(to.Min.X, y):][:4*w]
 		cover := mask[:w]
 		mask = mask[w:]
-		for i, m := range cover {
+		for i := 0; i < w; i++ {
+			m := cover[i]
+			if m == 0 || m == 255 && alpha == 255 {
+				if w-i >= 8 && binary.LittleEndian.Uint64(cover[i:]) == uint64(m)*0x0101_0101_0101_0101 {
+					if m == 255 {
+						for at := 4 * i; at < 4*i+32; at += 8 {
+							binary.LittleEndian.PutUint64(row[at:], two)
+						}
+					}
+					i += 7
+					continue
+				}
+			}
 			if m == 0 {
 				continue
 			}

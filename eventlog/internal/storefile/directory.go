@@ -60,6 +60,22 @@ const (
 	kindSystem                   // files that operating systems leave in any folder
 )
 
+// role returns the name of a kind of file that is synced, for metrics.
+func (k FileKind) role() string {
+	switch k {
+	case KindLog:
+		return "wal"
+	case kindOurs:
+		return "heads" // the others are not written through a FreezeFS
+	case KindTable, kindBlob:
+		return "table"
+	case KindManifest:
+		return "manifest"
+	default:
+		return "other"
+	}
+}
+
 // Names of files.
 const (
 	LockName     = "LOCK"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,6 +29,11 @@ type FreezeFS struct {
 	vfs.FS
 	fail func(error) // called with every failed write
 	Note *Ledger     // nil: none is kept; set before the store is opened
+
+	// Synced, unless nil, is called with the role, the duration and the error of every
+	// sync that reached the disk, measured with Now. Set before the store is opened.
+	Synced func(role string, took time.Duration, err error)
+	Now    func() time.Time
 
 	Frozen atomic.Bool
 	cause  atomic.Pointer[error] // set before frozen
@@ -269,6 +275,9 @@ func (f *freezeFile) WriteAt(p []byte, offset int64) (int, error) {
 
 // synced syncs the file or directory and then notes the part that is durable.
 func (f *freezeFile) synced(sync func() (whole bool, err error)) error {
+	if f.fs.Synced != nil {
+		sync = f.measured(sync)
+	}
 	return f.do(func() error {
 		note := f.fs.Note
 		if note == nil {
@@ -290,6 +299,16 @@ func (f *freezeFile) synced(sync func() (whole bool, err error)) error {
 		}
 		return note.synced(f.base, e)
 	})
+}
+
+// measured returns a sync that reports its duration.
+func (f *freezeFile) measured(sync func() (bool, error)) func() (bool, error) {
+	return func() (bool, error) {
+		began := f.fs.Now()
+		whole, err := sync()
+		f.fs.Synced(f.kind.role(), max(f.fs.Now().Sub(began), 0), err)
+		return whole, err
+	}
 }
 
 // Sync implements [vfs.File].

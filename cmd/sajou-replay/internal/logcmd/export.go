@@ -1,16 +1,10 @@
 package logcmd
 
 import (
-	"context"
-	"encoding/base64"
-	"encoding/binary"
-
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/session"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Export returns the command "export".
@@ -36,11 +30,11 @@ The first line has the name of the session and its genesis hash.`,
 			if raw && all {
 				return cli.Misuse("--raw writes every entry already; omit --all")
 			}
-			session, over, err := a.SplitRange(cmd, args)
+			name, over, err := a.SplitRange(cmd, args)
 			if err != nil {
 				return err
 			}
-			t, err := a.OpenSession(session)
+			t, err := a.OpenSession(name)
 			if err != nil {
 				return err
 			}
@@ -51,14 +45,26 @@ The first line has the name of the session and its genesis hash.`,
 			}
 			o := a.Output()
 			o.Format = "jsonl"
+			format := session.ExportSignals
 			switch {
+			case all:
+				format = session.ExportEntries
 			case raw:
-				err = exportRaw(cmd.Context(), o, t, from, to)
-			default:
-				err = exportSignals(cmd.Context(), o, t, from, to, all)
+				format = session.ExportRaw
 			}
-			if err != nil {
-				return err
+			if raw && from > 1 {
+				return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
+			}
+			if from > to {
+				return o.Flush()
+			}
+			for line, err := range session.ExportLines(cmd.Context(), t.Log, format, from, to) {
+				if err != nil {
+					return err
+				}
+				if err := o.Item("", line); err != nil {
+					return err
+				}
 			}
 			return o.Flush()
 		},
@@ -67,60 +73,4 @@ The first line has the name of the session and its genesis hash.`,
 	cmd.Flags().BoolVar(&all, "all", false, "write every entry, not signals alone")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
-}
-
-func exportSignals(ctx context.Context, o *cli.Output, t *cli.OpenedSession, from, to eventlog.Seq, all bool) error {
-	var line []byte
-	return t.Each(ctx, from, to, func(e *eventlog.Entry) error {
-		switch {
-		case all:
-			line = session.AppendEntryJSON(line[:0], e)
-		case e.Kind != eventlog.KindSignal:
-			return nil
-		default:
-			sig, err := signal.Decode(e.Data)
-			if err != nil {
-				return &eventlog.EntryError{Seq: e.Seq, Op: "export", Err: err}
-			}
-			line = sig.AppendJSON(line[:0])
-		}
-		return o.Item("", line)
-	})
-}
-
-// rawEntry is a line of a raw export. The hash of an entry covers the hash of
-// the entry before it, followed by the bytes of Entry: the length of the body as
-// a uvarint, and the body.
-type rawEntry struct {
-	Session string       `json:"session"`
-	Seq     eventlog.Seq `json:"seq"`
-	Hash    string       `json:"hash"`
-	Entry   string       `json:"entry"`
-}
-
-func exportRaw(ctx context.Context, o *cli.Output, t *cli.OpenedSession, from, to eventlog.Seq) error {
-	header := struct {
-		Session string `json:"session"`
-		Genesis string `json:"genesis"`
-	}{t.Name, t.Log.Genesis().String()}
-	if from > 1 {
-		return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
-	}
-	line, err := cli.Marshal(header)
-	if err != nil {
-		return err
-	}
-	if err := o.Item("", line); err != nil {
-		return err
-	}
-	var stored []byte
-	return t.Each(ctx, from, to, func(e *eventlog.Entry) error {
-		stored = binary.AppendUvarint(stored[:0], uint64(len(e.Body)))
-		stored = append(stored, e.Body...)
-		line, err := cli.Marshal(rawEntry{t.Name, e.Seq, e.Hash.String(), base64.StdEncoding.EncodeToString(stored)})
-		if err != nil {
-			return err
-		}
-		return o.Item("", line)
-	})
 }

@@ -52,6 +52,11 @@ recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
 import records signals that violate the schema as they are and flags them; it
 refuses only lines that are not JSON objects, and the exit code stays 0.
 
+Session time never goes back. A signal whose timestamp is before the time that
+the signals before it have reached takes effect at that time; import counts such
+signals on stderr, and info counts those of a session. Timestamps are not
+compared with the clock, so that the head depends on the files alone.
+
 --define brings the declarations of a file (choreographies, sequences, easings,
 bindings, a scene; see define add) into force before the first signal. The same
 files under the same session name give the same head hash in every store.
@@ -295,10 +300,11 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 		Signals     int          `json:"signals"`
 		Definitions int          `json:"definitions"`
 		Flagged     int          `json:"flagged"`
+		OutOfOrder  int          `json:"out_of_order"`
 		First       eventlog.Seq `json:"first"`
 		Head        cli.HeadView `json:"head"`
 		Stopped     string       `json:"stopped,omitempty"`
-	}{i.name, n.Signals, n.Definitions, n.Flagged, n.First, cli.ViewHead(n.Head), ""}
+	}{i.name, n.Signals, n.Definitions, n.Flagged, n.OutOfOrder, n.First, cli.ViewHead(n.Head), ""}
 	text := fmt.Sprintf("nothing was recorded in %q: the input has no signals", i.name)
 	if n.Skipped > 0 {
 		text = fmt.Sprintf("%q has all %s already: head %v", i.name, cli.Plural(n.Skipped, "signal", "signals"), n.Head)
@@ -310,6 +316,10 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 	if n.Flagged > 0 {
 		fmt.Fprintf(a.Stderr, "sajou-replay: %s the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n",
 			cli.Plural(n.Flagged, "recorded signal violates", "recorded signals violate"))
+	}
+	if n.OutOfOrder > 0 {
+		fmt.Fprintf(a.Stderr, "sajou-replay: %s before the session time that earlier signals had reached, and %s effect there\n",
+			cli.Plural(n.OutOfOrder, "timestamp is", "timestamps are"), map[bool]string{true: "its signal takes", false: "their signals take"}[n.OutOfOrder == 1])
 	}
 	if stopped != nil {
 		result.Stopped = cli.OneLine(stopped.Error())

@@ -52,6 +52,7 @@ type infoView struct {
 	Kinds     map[string]int    `json:"kinds"`
 	Types     map[string]int    `json:"types"`
 	Flagged   int               `json:"flagged"`
+	Late      int               `json:"out_of_order"`
 	Refused   uint64            `json:"definitions_over_budget,omitempty"`
 	Skipped   uint64            `json:"performances_over_budget,omitempty"`
 	At        float64           `json:"at"`
@@ -88,8 +89,16 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 		Session: t.Name, Entries: uint64(head.Seq), Head: cli.ViewHead(head), Genesis: t.Log.Genesis().String(),
 		At: projection.Millis(t.Log.At()), Kinds: map[string]int{}, Types: map[string]int{}, Digests: map[string]string{},
 	}
+	fold, err := t.Travel.At(ctx, cli.MomentOf(head.Seq))
+	if err != nil {
+		return err
+	}
+	var times session.Time
+	if state, ok := fold.State(session.ProjectionSession).(*session.State); ok {
+		times = state.Time()
+	}
 	var origin time.Time
-	err := t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
+	err = t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
 		v.Kinds[e.Kind.String()]++
 		if e.Kind != eventlog.KindSignal {
 			return nil
@@ -102,6 +111,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 		if sig.Problem != "" {
 			v.Flagged++
 		}
+		if times.Late(&sig, e.At) {
+			v.Late++
+		}
 		if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() && origin.IsZero() {
 			origin = time.Unix(0, ns-int64(e.At)).UTC()
 		}
@@ -112,10 +124,6 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	}
 	if !origin.IsZero() {
 		v.Began = origin.Format("2006-01-02T15:04:05.000Z07:00")
-	}
-	fold, err := t.Travel.At(ctx, cli.MomentOf(head.Seq))
-	if err != nil {
-		return err
 	}
 	if p, ok := fold.State(session.ProjectionPerformances).(cli.Scheduling); ok {
 		v.Refused, v.Skipped = p.Scheduler().Refused()
@@ -152,6 +160,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	}
 	if v.Flagged > 0 {
 		fmt.Fprintf(&b, "flagged    %d violate the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n", v.Flagged)
+	}
+	if v.Late > 0 {
+		fmt.Fprintf(&b, "late       %s before the session time that earlier entries had reached\n", cli.Plural(v.Late, "timestamp is", "timestamps are"))
 	}
 	if v.Refused > 0 {
 		fmt.Fprintf(&b, "refused    %s over the budget and not in force; list them with: sajou-replay define ls\n", cli.Plural(int(v.Refused), "definition is", "definitions are"))

@@ -1,5 +1,5 @@
 // Package logcmd has the commands about a session's log: import, export, ls,
-// info, cat, tail, show, verify, repair and snapshot.
+// info, cat, tail, show, verify, backup, restore, repair and snapshot.
 package logcmd
 
 import (
@@ -21,10 +21,11 @@ func Ls(a *cli.App) *cobra.Command {
 		Short: "List the sessions of the store",
 		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
 has the name of the session, the number of its entries, the session time that
-they span, and its head. The last line of text is the space that the store takes on
-the disk; with -o json and -o jsonl, each line has the bytes of the session in the
-tables of the store, and info has the space of the store. Keep a copy of the head outside of the store: verify
---head can then prove that no entry was removed from the end.
+they span, and its head. Keep a copy of the head outside of the store: verify
+--head can then prove that no entry was removed from the end. The last line is
+the space that the store takes on the disk. With -o json and -o jsonl there is no
+such line, and each session has its bytes in the tables of the store; info has
+both.
 
 Ls lists a session whose newest entries cannot be read as damaged, and exits
 with 1. After the sessions it lists damage of the store: session records that

@@ -18,7 +18,6 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
-	"github.com/sajou-dev/sajou-go/stage/film"
 )
 
 // Play returns the command "play".
@@ -98,18 +97,13 @@ equal to the one before are left out. --scene uses the scene of a file.`,
 			}
 			if parsed.To == nil {
 				// Without an end, play until every performance has ended.
-				if last, err = film.Rest(cmd.Context(), t.Travel, last); err != nil {
+				if last, err = t.Travel.Rest(cmd.Context(), last); err != nil {
 					return err
 				}
 			}
 			p := Pace{Rate: rate, fps: fps, Idle: idle}
 			if onStage {
-				s := t.Reel(sc)
-				over, err := s.Interval(cmd.Context(), first, last)
-				if err != nil {
-					return err
-				}
-				return playStage(cmd.Context(), a, s, over, p)
+				return playStage(cmd.Context(), a, t.Reel(sc), first, last, p)
 			}
 			return PlayCommands(cmd.Context(), a, t, first, last, p)
 		},
@@ -146,7 +140,7 @@ func PlayCommands(ctx context.Context, a *cli.App, t *cli.OpenedSession, first, 
 	}
 	next, stop := iter.Pull2(t.Log.Entries(ctx, max(first.Seq, 1)))
 	defer stop()
-	s := &player{pace: p, o: a.Output(), next: next, seq: first.Seq, first: first}
+	s := &commandPrinter{pace: p, o: a.Output(), next: next, seq: first.Seq, first: first}
 	if err := s.peek(); err != nil {
 		return err
 	}
@@ -179,12 +173,12 @@ func PlayCommands(ctx context.Context, a *cli.App, t *cli.OpenedSession, first, 
 	return s.o.End()
 }
 
-// errStill ends a run in which nothing but updates has come for [film.MaxStill].
+// errStill ends a run in which nothing but updates has come for [replay.MaxStill].
 var errStill = errors.New("nothing but updates for long")
 
-// player is a sink that shows commands at their time. A sink cannot return an
+// commandPrinter is a sink that prints commands at their time. A sink cannot return an
 // error, so an error cancels the context of the run.
-type player struct {
+type commandPrinter struct {
 	ctx    context.Context // of the run; the methods of a sink receive none
 	cancel context.CancelCauseFunc
 	pace   Pace
@@ -205,25 +199,25 @@ type player struct {
 	still  time.Duration // session time at which the run ended with errStill
 }
 
-var _ choreography.CommandSink = (*player)(nil)
+var _ choreography.CommandSink = (*commandPrinter)(nil)
 
-func (s *player) OnActionStart(c choreography.ActionStart) { s.show(c.Command()) }
+func (s *commandPrinter) OnActionStart(c choreography.ActionStart) { s.show(c.Command()) }
 
-func (s *player) OnActionUpdate(c choreography.ActionUpdate) {
+func (s *commandPrinter) OnActionUpdate(c choreography.ActionUpdate) {
 	if s.frames && !s.tooStill(c.At) {
 		s.show(c.Command())
 	}
 }
 
-func (s *player) OnActionComplete(c choreography.ActionComplete) { s.show(c.Command()) }
+func (s *commandPrinter) OnActionComplete(c choreography.ActionComplete) { s.show(c.Command()) }
 
-func (s *player) OnActionExecute(c choreography.ActionExecute) { s.show(c.Command()) }
+func (s *commandPrinter) OnActionExecute(c choreography.ActionExecute) { s.show(c.Command()) }
 
-func (s *player) OnInterrupt(c choreography.Interrupt) { s.show(c.Command()) }
+func (s *commandPrinter) OnInterrupt(c choreography.Interrupt) { s.show(c.Command()) }
 
 // run shows the commands from one moment to another. It ends with errStill if
-// only updates came for [film.MaxStill].
-func (s *player) run(ctx context.Context, travel *replay.Replay, from, to replay.Moment, frame time.Duration) error {
+// only updates came for [replay.MaxStill].
+func (s *commandPrinter) run(ctx context.Context, travel *replay.Replay, from, to replay.Moment, frame time.Duration) error {
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	defer s.cancel(nil)
 	s.err, s.frames = nil, frame > 0
@@ -234,9 +228,9 @@ func (s *player) run(ctx context.Context, travel *replay.Replay, from, to replay
 	return err
 }
 
-// tooStill reports whether an update comes more than [film.MaxStill] after the last
+// tooStill reports whether an update comes more than [replay.MaxStill] after the last
 // entry, or after the beginning if that is later. If so it ends the run.
-func (s *player) tooStill(at time.Duration) bool {
+func (s *commandPrinter) tooStill(at time.Duration) bool {
 	if s.err != nil {
 		return true
 	}
@@ -245,7 +239,7 @@ func (s *player) tooStill(at time.Duration) bool {
 		if s.seq == s.first.Seq {
 			since += s.first.Offset
 		}
-		if at-since <= film.MaxStill {
+		if at-since <= replay.MaxStill {
 			return false
 		}
 		s.still, s.err = at, errStill
@@ -254,7 +248,7 @@ func (s *player) tooStill(at time.Duration) bool {
 	return true
 }
 
-func (s *player) show(c choreography.Command) {
+func (s *commandPrinter) show(c choreography.Command) {
 	if s.err != nil {
 		return
 	}
@@ -267,7 +261,7 @@ func (s *player) show(c choreography.Command) {
 }
 
 // wait waits for the time between the last command and this one.
-func (s *player) wait(at time.Duration) error {
+func (s *commandPrinter) wait(at time.Duration) error {
 	pause := at - s.at
 	began := s.began
 	s.at, s.began = at, true
@@ -281,7 +275,7 @@ func (s *player) wait(at time.Duration) error {
 }
 
 // peek reads the next entry.
-func (s *player) peek() error {
+func (s *commandPrinter) peek() error {
 	e, err, ok := s.next()
 	if !ok {
 		s.ahead = nil
@@ -292,7 +286,7 @@ func (s *player) peek() error {
 }
 
 // pass advances over the entries up to a time.
-func (s *player) pass(at time.Duration) error {
+func (s *commandPrinter) pass(at time.Duration) error {
 	for s.ahead != nil && s.ahead.At <= at {
 		s.seq, s.entryAt = s.ahead.Seq, s.ahead.At
 		if err := s.peek(); err != nil {
@@ -302,7 +296,7 @@ func (s *player) pass(at time.Duration) error {
 	return nil
 }
 
-func (s *player) write(c *choreography.Command) error {
+func (s *commandPrinter) write(c *choreography.Command) error {
 	if err := s.pass(c.At); err != nil {
 		return err
 	}

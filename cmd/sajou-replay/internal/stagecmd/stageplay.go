@@ -15,41 +15,72 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
-	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
 // playStage plays the stage: on a terminal animated in place and with keys,
 // elsewhere as a sequence of texts.
-func playStage(ctx context.Context, a *cli.App, s *film.Reel, over film.Interval, p Pace) error {
+func playStage(ctx context.Context, a *cli.App, s *film.Reel, first, last replay.Moment, p Pace) error {
+	cfg := replay.PlayerConfig{From: first, To: last, Frame: p.frame()}
 	if cli.IsTerminal(a.Stdout) {
-		return viewStage(ctx, a, s, over, p)
+		return viewStage(ctx, a, s, cfg, p)
 	}
-	cols, rows := textSize()
+	texts := stageTexts{app: a, name: s.Name(), pace: p}
+	texts.cols, texts.rows = textSize()
+	cfg.Screen = &texts
+	texts.ctx = ctx
+	player, err := replay.NewPlayer(ctx, s.Travel(), cfg)
+	for more := err == nil; more; {
+		more, err = player.Next(ctx)
+	}
+	return err
+}
+
+// stageTexts writes the frames of a player as texts, each at its time, and leaves out
+// those that equal the one before.
+type stageTexts struct {
+	ctx        context.Context // of playStage; the method of a screen receives none
+	app        *cli.App
+	name       string
+	pace       Pace
+	cols, rows int
+
+	text    string // the last one
+	at      time.Duration
+	written bool
+}
+
+var _ replay.Screen = (*stageTexts)(nil)
+
+// Show implements [replay.Screen].
+func (s *stageTexts) Show(fold *projection.Fold, m replay.Moment) (changed bool, err error) {
+	f, err := film.FrameOf(fold)
+	if err != nil {
+		return false, err
+	}
+	text := strings.TrimRight(picture.Terminal(f, s.cols, s.rows, false), "\n") + "\n"
 	between := ""
-	at := over.From
-	for shown, err := range s.Text(ctx, over, p.frame(), cols, rows) {
-		if err != nil {
-			return err
+	if s.written {
+		if text == s.text {
+			return false, nil
 		}
-		if between != "" {
-			if err := p.wait(ctx, shown.At-at); err != nil {
-				return err
-			}
+		if err := s.pace.wait(s.ctx, f.At-s.at); err != nil {
+			return false, err
 		}
-		if _, err := io.WriteString(a.Stdout, between+stageHead(s.Name(), shown.Shot)+shown.Text); err != nil {
-			return err
-		}
-		between, at = "\n", shown.At
+		between = "\n"
 	}
-	return nil
+	s.text, s.at, s.written = text, f.At, true
+	_, err = io.WriteString(s.app.Stdout, between+stageHead(s.name, m, f.At)+text)
+	return true, err
 }
 
 // stageHead is the line above a frame in text.
-func stageHead(name string, at film.Shot) string {
-	return termtext.Printable(fmt.Sprintf("%s %v  %s", name, at.Moment, cli.ClockText(at.At))) + "\n"
+func stageHead(name string, m replay.Moment, at time.Duration) string {
+	return termtext.Printable(fmt.Sprintf("%s %v  %s", name, m, cli.ClockText(at))) + "\n"
 }
 
 // textSize returns the size of a frame in text: COLUMNS by LINES, without the two
@@ -66,11 +97,12 @@ func textSize() (cols, rows int) {
 }
 
 // viewStage shows the stage on a terminal, and leaves the terminal as it was.
-func viewStage(ctx context.Context, a *cli.App, s *film.Reel, over film.Interval, p Pace) error {
-	v := &viewer{ctx: ctx, s: s, over: over, pace: p, cursor: s.Travel().Cursor(), color: os.Getenv("NO_COLOR") == ""}
-	if err := v.seek(over.First); err != nil {
+func viewStage(ctx context.Context, a *cli.App, s *film.Reel, cfg replay.PlayerConfig, p Pace) error {
+	v, err := newViewer(ctx, s, cfg, p)
+	if err != nil {
 		return err
 	}
+	v.color = os.Getenv("NO_COLOR") == ""
 	var keys io.Reader
 	if f, ok := a.Stdin.(*os.File); ok && cli.IsTerminal(f) {
 		keys = f
@@ -81,7 +113,7 @@ func viewStage(ctx context.Context, a *cli.App, s *film.Reel, over film.Interval
 	defer stop()
 	program := tea.NewProgram(v, tea.WithInput(keys), tea.WithOutput(a.Stdout), tea.WithoutSignalHandler())
 	defer context.AfterFunc(ctx, program.Quit)()
-	_, err := program.Run()
+	_, err = program.Run()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -93,24 +125,41 @@ func viewStage(ctx context.Context, a *cli.App, s *film.Reel, over film.Interval
 	return v.err
 }
 
-// viewer is the stage on a terminal. Its methods run on the goroutine of bubbletea.
+// viewer is the stage on a terminal, the screen of a player. Its methods run on the
+// goroutine of bubbletea.
 type viewer struct {
 	ctx    context.Context // of viewStage; the methods of a model receive none
-	s      *film.Reel
-	over   film.Interval
+	name   string
+	cfg    replay.PlayerConfig
 	pace   Pace
-	cursor *replay.Cursor
+	player *replay.Player
 	color  bool
 
-	at          time.Duration // session time of the shown frame
-	paused      bool
 	interrupted bool
 	err         error
 	cols, rows  int
 
-	drawn time.Time     // clock time of the last frame
-	still time.Duration // clock time since the text last changed
-	text  string
+	began time.Time    // clock time of the first tick
+	frame *stage.Frame // the present one
+	text  string       // of the present frame
+}
+
+var _ replay.Screen = (*viewer)(nil)
+
+// newViewer returns a viewer that plays.
+func newViewer(ctx context.Context, s *film.Reel, cfg replay.PlayerConfig, p Pace) (*viewer, error) {
+	v := &viewer{ctx: ctx, name: s.Name(), pace: p}
+	cfg.Screen, cfg.Rate, cfg.Idle = v, p.Rate, p.Idle
+	if cfg.Idle == 0 {
+		cfg.Idle = -1 // no pause
+	}
+	v.cfg = cfg
+	var err error
+	if v.player, err = replay.NewPlayer(ctx, s.Travel(), cfg); err != nil {
+		return nil, err
+	}
+	v.player.Play()
+	return v, nil
 }
 
 // frameMsg requests the next frame, at a clock time.
@@ -130,14 +179,10 @@ func (v *viewer) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		v.draw()
 	case frameMsg:
 		now := time.Time(msg)
-		elapsed := now.Sub(v.drawn)
-		if v.drawn.IsZero() || elapsed < 0 {
-			elapsed = 0
+		if v.began.IsZero() {
+			v.began = now
 		}
-		v.drawn = now
-		if !v.paused && !v.ended() {
-			v.pass(elapsed)
-		}
+		v.failed(v.pass(now.Sub(v.began)))
 		return v, v.then(v.tick())
 	case tea.KeyPressMsg:
 		return v, v.then(v.key(msg.String()))
@@ -163,26 +208,27 @@ func (v *viewer) key(key string) tea.Cmd {
 	case "ctrl+z":
 		return tea.Suspend
 	case "space":
-		if v.ended() {
-			v.failed(v.seek(v.over.First)) // from the beginning
-			v.paused = false
-		} else {
-			v.paused = !v.paused
+		switch state := v.player.State(); {
+		case state.Ended:
+			v.failed(v.player.Seek(v.ctx, v.cfg.From))
+			v.player.Play()
+		case state.Playing:
+			v.player.Pause()
+		default:
+			v.player.Play()
 		}
 	case "right", "l":
-		v.step(1)
+		v.failed(v.player.Step(v.ctx, 1))
 	case "left", "h":
-		v.step(-1)
+		v.failed(v.player.Step(v.ctx, -1))
 	case "home", "g":
-		v.paused = true
-		v.failed(v.seek(v.over.First))
+		v.jump(v.cfg.From)
 	case "end", "G":
-		v.paused = true
-		v.failed(v.seek(v.over.Last))
+		v.jump(v.cfg.To)
 	case "+", "=", "up":
-		v.pace.Rate = min(max(v.pace.Rate, 1.0/16)*2, 1024)
+		v.setRate(min(max(v.pace.Rate, 1.0/16)*2, 1024))
 	case "-", "down":
-		v.pace.Rate = max(v.pace.Rate/2, 1.0/16)
+		v.setRate(max(v.pace.Rate/2, 1.0/16))
 	}
 	return nil
 }
@@ -193,106 +239,61 @@ func (v *viewer) failed(err error) {
 	}
 }
 
-func (v *viewer) ended() bool { return v.at >= v.over.To }
-
-// pass advances session time by a span of clock time.
-func (v *viewer) pass(elapsed time.Duration) {
-	rate := v.pace.Rate
-	if rate == 0 {
-		rate, elapsed = 1, v.pace.frame()
+// pass lets the player go on up to a time of the clock. At a rate of 0 it shows the
+// next frame instead, without waiting.
+func (v *viewer) pass(now time.Duration) error {
+	if v.pace.Rate > 0 {
+		return v.player.Tick(v.ctx, now)
 	}
-	to := v.over.To
-	if d := float64(elapsed) * rate; d < float64(to-v.at) {
-		to = v.at + time.Duration(d)
+	if !v.player.State().Playing {
+		return nil
+	}
+	_, err := v.player.Next(v.ctx)
+	return err
+}
+
+// jump goes to m, and pauses there.
+func (v *viewer) jump(m replay.Moment) {
+	v.player.Pause()
+	v.failed(v.player.Seek(v.ctx, m))
+}
+
+func (v *viewer) setRate(rate float64) {
+	v.pace.Rate = rate
+	v.failed(v.player.SetRate(rate))
+}
+
+// Show implements [replay.Screen].
+func (v *viewer) Show(fold *projection.Fold, _ replay.Moment) (changed bool, err error) {
+	if v.frame, err = film.FrameOf(fold); err != nil {
+		return false, err
 	}
 	before := v.text
-	v.failed(v.seekTime(to))
-	if v.text != before {
-		v.still = 0
-		return
-	}
-	// Skip the rest of a pause that is longer than --idle.
-	if v.still += elapsed; v.still <= v.pace.Idle || session.StageOf(v.cursor.Fold()).Moving() {
-		return
-	}
-	v.still = 0
-	next := v.over.To
-	if e, err := v.s.Entry(v.ctx, v.cursor.Moment().Seq+1); err == nil {
-		next = min(next, e.At)
-	}
-	if at, ok := film.NextBoundary(v.cursor.Fold()); ok {
-		next = min(next, at)
-	}
-	v.failed(v.seekTime(max(next, v.at)))
-}
-
-func (v *viewer) seekTime(at time.Duration) error {
-	if at >= v.over.To {
-		return v.seek(v.over.Last)
-	}
-	m, err := v.s.Travel().MomentAt(v.ctx, at)
-	if err != nil {
-		return err
-	}
-	return v.seek(m)
-}
-
-func (v *viewer) seek(m replay.Moment) error {
-	if err := v.cursor.Seek(v.ctx, m); err != nil {
-		return err
-	}
-	v.at = v.cursor.Fold().At()
 	v.draw()
-	return nil
+	return v.text != before, nil
 }
 
-// step goes to the entry after or before, and pauses there.
-func (v *viewer) step(n int) {
-	v.paused = true
-	m := v.cursor.Moment()
-	switch {
-	case n > 0:
-		m = cli.MomentOf(m.Seq + 1)
-	case m.Offset > 0:
-		m = cli.MomentOf(m.Seq)
-	case m.Seq > 0:
-		m = cli.MomentOf(m.Seq - 1)
-	}
-	if m.Compare(v.over.Last) > 0 {
-		m = v.over.Last
-	}
-	if m.Compare(v.over.First) < 0 {
-		m = v.over.First
-	}
-	v.failed(v.seek(m))
-}
-
-// draw sets text to the stage at the present moment.
+// draw sets text to the present frame.
 func (v *viewer) draw() {
-	if v.cols < 1 || v.rows < 2 {
-		return // the size is not known yet
+	if v.cols > 0 && v.rows > 1 { // otherwise the size is not known yet
+		v.text = picture.Terminal(v.frame, v.cols, v.rows-1, v.color)
 	}
-	f, err := film.FrameOf(v.cursor.Fold())
-	if err != nil {
-		v.failed(err)
-		return
-	}
-	v.text = picture.Terminal(f, v.cols, v.rows-1, v.color)
 }
 
 func (v *viewer) View() tea.View {
+	state := v.player.State()
 	sign := "▶"
 	switch {
-	case v.ended():
+	case state.Ended:
 		sign = "■"
-	case v.paused:
+	case !state.Playing:
 		sign = "‖"
 	}
 	rate := fmt.Sprintf("x%g", v.pace.Rate)
 	if v.pace.Rate == 0 {
 		rate = "fast"
 	}
-	line := termtext.Printable(fmt.Sprintf("%s %s  %v  %s  %s", sign, v.s.Name(), v.cursor.Moment(), cli.ClockText(v.at), rate))
+	line := termtext.Printable(fmt.Sprintf("%s %s  %v  %s  %s", sign, v.name, state.Moment, cli.ClockText(state.At), rate))
 	line += "   space pause  ←/→ entry  +/- rate  q quit"
 	if n := []rune(line); len(n) > v.cols {
 		line = string(n[:max(v.cols, 0)])

@@ -13,6 +13,7 @@ import (
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -25,10 +26,8 @@ func TestViewer(t *testing.T) {
 	require.NoError(t, err)
 	defer target.Close()
 	s := target.Reel(nil)
-	over, err := s.Interval(t.Context(), cli.MomentOf(1), cli.MomentOf(6))
+	v, err := newViewer(t.Context(), s, replay.PlayerConfig{From: cli.MomentOf(1), To: cli.MomentOf(6)}, Pace{Rate: 0.001, fps: 20, Idle: time.Hour})
 	require.NoError(t, err)
-	v := &viewer{ctx: t.Context(), s: s, over: over, pace: Pace{Rate: 0.001, fps: 20, Idle: time.Hour}, cursor: s.Travel().Cursor()}
-	require.NoError(t, v.seek(over.First))
 	now := time.Unix(0, 0)
 	pass := func(d time.Duration) func() {
 		return func() { now = now.Add(d); v.Update(frameMsg(now)) }
@@ -56,6 +55,7 @@ func TestViewer(t *testing.T) {
 		{"faster", press('+'), "‖ a  4  00:00.002  x0.125"},
 		{"home", press(tea.KeyHome, tea.KeyLeft), "‖ a  1  00:00.000  x0.125"},
 		{"space", press(tea.KeySpace), "▶ a  1  00:00.000  x0.125"},
+		{"the time of the pause does not count", pass(time.Minute), "▶ a  2  00:00.000  x0.125"},
 		{"the rest", pass(time.Minute), "■ a  6  00:00.004  x0.125"},
 		{"space at the end", press(tea.KeySpace), "▶ a  1  00:00.000  x0.125"},
 		{"end", press(tea.KeyEnd, tea.KeyRight), "■ a  6  00:00.004  x0.125"},

@@ -1,0 +1,134 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/signal"
+)
+
+// ExportFormat says what an export has of a session, as JSONL.
+type ExportFormat string
+
+// The formats of exports.
+const (
+	// ExportSignals has the signals alone, in the form that package ingest reads:
+	// importing them gives the same values.
+	ExportSignals ExportFormat = "signals"
+
+	// ExportEntries has every entry, in the form of [AppendEntryJSON].
+	ExportEntries ExportFormat = "entries"
+
+	// ExportRaw has the bytes that the hashes cover, so that another program can
+	// recompute the chain. The first line has session, the name, and genesis, the hash
+	// before entry 1. Every other line has session, seq, hash and entry: in base64, the
+	// length of the body as a uvarint, and the body. The hash of an entry is the SHA-256
+	// of the hash before it followed by these bytes; see [eventlog.Entry].
+	ExportRaw ExportFormat = "raw"
+)
+
+// Export writes the durable entries from one Seq to another, or to the end if to is 0, to
+// w. A raw export begins at entry 1, because the first link is checked from there.
+// Errors: [eventlog.ErrNoSession], [eventlog.ErrInvalid] for another format or a raw
+// export from a later entry, [*eventlog.EntryError] for a signal that cannot be decoded,
+// and those of reading, of ctx and of w.
+func Export(ctx context.Context, w io.Writer, log *eventlog.SessionReader, format ExportFormat, from, to eventlog.Seq) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	for line, err := range ExportLines(ctx, log, format, from, to) {
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+		if err := out.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// ExportLines returns the lines of [Export], without their line feeds. A line is valid
+// until the next one. An error is the last element.
+func ExportLines(ctx context.Context, log *eventlog.SessionReader, format ExportFormat, from, to eventlog.Seq) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		switch {
+		case !log.Exists():
+			yield(nil, fmt.Errorf("%w: %q", eventlog.ErrNoSession, log.Name()))
+			return
+		case format != ExportSignals && format != ExportEntries && format != ExportRaw:
+			yield(nil, fmt.Errorf("%w: no format of exports %q: want %q, %q or %q", eventlog.ErrInvalid, format, ExportSignals, ExportEntries, ExportRaw))
+			return
+		case format == ExportRaw && from > 1:
+			yield(nil, fmt.Errorf("%w: a raw export begins at entry 1, because the first link of the chain is checked from there", eventlog.ErrInvalid))
+			return
+		}
+		if to == 0 {
+			to = log.Head().Seq
+		}
+		var line []byte
+		if format == ExportRaw {
+			line = appendRawHeader(nil, log)
+			if !yield(line, nil) {
+				return
+			}
+		}
+		for e, err := range log.Entries(ctx, from) {
+			if err == nil && e.Seq > to {
+				break
+			}
+			if err == nil {
+				line, err = appendExported(line[:0], log.Name(), &e, format)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(line) > 0 && !yield(line, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// appendExported appends the line of an entry, or nothing if the format omits it.
+func appendExported(dst []byte, name string, e *eventlog.Entry, format ExportFormat) ([]byte, error) {
+	switch {
+	case format == ExportEntries:
+		return AppendEntryJSON(dst, e), nil
+	case format == ExportRaw:
+		return appendRaw(dst, name, e), nil
+	case e.Kind != eventlog.KindSignal:
+		return dst, nil
+	}
+	sig, err := signal.Decode(e.Data)
+	if err != nil {
+		return nil, &eventlog.EntryError{Seq: e.Seq, Op: "export", Err: err}
+	}
+	return sig.AppendJSON(dst), nil
+}
+
+func appendRawHeader(dst []byte, log *eventlog.SessionReader) []byte {
+	dst = appendString(append(dst, `{"session":`...), log.Name())
+	dst = appendString(append(dst, `,"genesis":`...), log.Genesis().String())
+	return append(dst, '}')
+}
+
+func appendRaw(dst []byte, name string, e *eventlog.Entry) []byte {
+	stored := append(binary.AppendUvarint(nil, uint64(len(e.Body))), e.Body...)
+	dst = appendString(append(dst, `{"session":`...), name)
+	dst = strconv.AppendUint(append(dst, `,"seq":`...), uint64(e.Seq), 10)
+	dst = appendString(append(dst, `,"hash":`...), e.Hash.String())
+	dst = append(dst, `,"entry":"`...)
+	return append(base64.StdEncoding.AppendEncode(dst, stored), '"', '}')
+}
