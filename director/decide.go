@@ -82,8 +82,8 @@ func (s *State) Start(e *episode.Episode, o Opening) ([]signal.Record, error) {
 // TurnInput is the user's contribution to a turn.
 type TurnInput struct {
 	Turn int
-	// Text is the text that the user typed. It is empty if a choice is the input, or
-	// if there is none. The director records only its digest.
+	// Text is the text that the user typed. It is empty or the option's label if a choice
+	// is the input, and empty if there is none. The director records only its digest.
 	Text string
 }
 

@@ -32,6 +32,11 @@ func (a *Agents) Submit(ctx context.Context, in agents.Intent) (agents.Outcome, 
 
 // Broadcast decides a draft: an effect from outside of the world. It needs no
 // permission, but a draft that cannot be applied to the world is refused.
+//
+// If ticks have the authority ([agents.TimeSim]), Broadcast waits for the tick that
+// closes the quantum, as [Agents.Submit] does: without a tick it waits until ctx ends,
+// returns the error of ctx, and the draft has no effect. [Agents.SubmitAsync] does not
+// wait.
 func (a *Agents) Broadcast(ctx context.Context, draft agents.EffectDraft) (agents.Outcome, error) {
 	return a.submit(ctx, agents.Submission{Draft: &draft})
 }
@@ -90,8 +95,9 @@ func (a *Agents) SubmitBatch(ctx context.Context, intents []agents.Intent) ([]ag
 	})
 }
 
-// Quantum decides simultaneous submissions: in the order of (sim_time, priority,
-// source_id, uuid), whatever their order in subs. The call closes the quantum,
+// Quantum decides simultaneous submissions, in the order of (sim_time, priority,
+// source_id), and those of one source that are equal in these in their order in subs;
+// see [agents.Core.Decide]. The call closes the quantum,
 // which is recorded. Each submission has an outcome of its own; a rejection is not
 // an error of the call.
 func (a *Agents) Quantum(ctx context.Context, subs ...agents.Submission) ([]agents.Outcome, error) {
