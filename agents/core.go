@@ -328,6 +328,14 @@ func (c *Core) Begin(v signal.Value) ([]signal.Record, error) {
 	if _, err := c.parseWorld(v); err != nil {
 		return nil, err
 	}
+	relations, _ := v.Get("typed_relationships")
+	i := 0
+	for r := range relations.Elements() {
+		if m, ok := r.Get("metadata"); ok && m.Kind() != signal.KindNull {
+			return nil, fmt.Errorf("agents: world: /typed_relationships/%d/metadata: %s", i, textMetadata)
+		}
+		i++
+	}
 	return []signal.Record{{Word: WordWorld, Value: v}}, nil
 }
 
@@ -338,7 +346,10 @@ func (c *Core) parseWorld(v signal.Value) (*world.World, error) {
 	return world.ParseWorld(v, c.options.Handlers...)
 }
 
-// Registration is how an agent takes part.
+// Registration is how an agent takes part. It creates no entity: a program creates the
+// agent's entity, under the agent's id, with the world it begins with, by an
+// EntityCreated effect or by Join of package agents/message. An agent without one observes and acts,
+// but what it says other than in private is refused with [ErrInvalid].
 type Registration struct {
 	AgentID string
 	// Policy is what [view.CompilePolicy] reads, and what of [Settings] differs from
@@ -357,7 +368,8 @@ func DefaultPermissions() []string {
 }
 
 // Register returns the record that registers an agent. One that is registered
-// gets the new policy, and a whole view by it.
+// gets the new policy, and a whole view by it. Beyond max_agents the error is a
+// [*Rejection] with [QuotaAgents].
 func (c *Core) Register(r Registration) ([]signal.Record, error) {
 	if r.Policy == nil {
 		r.Policy = jsonvalue.Empty()
@@ -378,7 +390,9 @@ func (c *Core) Register(r Registration) ([]signal.Record, error) {
 		return nil, fmt.Errorf("agents: registration of %q: %w", r.AgentID, err)
 	}
 	if _, known := c.agents[r.AgentID]; !known && len(c.agents) >= c.config.MaxAgents {
-		return nil, fmt.Errorf("agents: more than %d agents", c.config.MaxAgents)
+		full := reject(&Intent{AgentID: r.AgentID}, ErrQuotaExceeded, "%d agents are registered, at most %d: see max_agents", len(c.agents), c.config.MaxAgents)
+		full.Quota, full.Limit = QuotaAgents, int64(c.config.MaxAgents)
+		return nil, full
 	}
 	if _, _, err := c.compileAgent(v); err != nil {
 		return nil, err

@@ -241,3 +241,128 @@ func TestIntake(t *testing.T) {
 		t.Errorf("%d left", intake.Len())
 	}
 }
+
+// TestOneSourceInItsOrder shows that what one source asks for in one quantum happens in
+// the order of asking, where time and priority are the same; that the intake keeps this
+// order; and that given uuids, and the order between sources, stand as the design has them.
+func TestOneSourceInItsOrder(t *testing.T) {
+	move := func(agent, req string, x int) agents.Submission {
+		return agents.Submission{Intent: &agents.Intent{Kind: "Move", Payload: parse(t, fmt.Sprintf(`{"to":[%d,1]}`, x)), ReqID: req, AgentID: agent}}
+	}
+	draft := func(source, uuid string, n int) agents.Submission {
+		return agents.Submission{UUID: uuid, Draft: &agents.EffectDraft{Kind: "Note", SourceID: source, Payload: parse(t, fmt.Sprintf(`{"n":%d}`, n))}}
+	}
+	urgent := move("a", "urgent", 99)
+	urgent.Intent.Priority = 1
+	for n := range 8 { // a hash would keep one order in 8! cases
+		r := meadow(t, `{"cooldowns":"off","authority":"sim"}`)
+		var subs []agents.Submission
+		for i := range 8 {
+			subs = append(subs, move("b", fmt.Sprint("b", n, i), i), move("a", fmt.Sprint("a", n, i), i), draft("a", "", i))
+		}
+		subs = append(subs, draft("a", "2", 100), draft("a", "1", 101), urgent)
+		var intake agents.Intake
+		for _, s := range subs {
+			if o := intake.Offer(r.core, r.now, s); o.Ticket == 0 {
+				t.Fatalf("not queued: %v", o.Outcome)
+			}
+		}
+		taken := agents.Submissions(intake.Take(r.core, 0, math.Inf(1)))
+		for what, list := range map[string][]agents.Submission{"asked": subs, "taken": taken} {
+			var got []string
+			for _, record := range r.core.Decide(r.now, agents.Quantum{By: agents.CloseTick, SimTime: 1, Timed: true}, list).Records {
+				if record.Word == agents.WordEffect {
+					at, _ := record.Value.Get("payload")
+					source, _ := record.Value.Member("source_id").Text()
+					got = append(got, fmt.Sprint(source, at))
+				}
+			}
+			want := []string{`a{"to":[99,1]}`}
+			for i := range 8 {
+				want = append(want, fmt.Sprintf(`a{"to":[%d,1]}`, i), fmt.Sprintf(`a{"n":%d}`, i))
+			}
+			want = append(want, `a{"n":101}`, `a{"n":100}`)
+			for i := range 8 {
+				want = append(want, fmt.Sprintf(`b{"to":[%d,1]}`, i))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s (-want +got)\n%s", what, diff)
+			}
+		}
+	}
+}
+
+// TestSpeakerHasAnEntity shows that an agent without an entity is told that no one would
+// hear it, and that its private message, which its target keeps, is accepted.
+func TestSpeakerHasAnEntity(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","intent_kinds":["SpeakResponse","MessageEmitted"]}`)
+	r.must(r.core.Register(agents.Registration{AgentID: "ghost", Policy: parse(t, `{"policy":"everything"}`)}))
+	say := func(kind, req, payload string) agents.Outcome {
+		return r.submit(agents.Intent{Kind: kind, Payload: parse(t, payload), ReqID: req, AgentID: "ghost", ContextSeq: r.core.LatestViewSeq(r.now, "ghost")})
+	}
+	for _, kind := range []string{"Speak", "SpeakResponse", "MessageEmitted"} {
+		for i, payload := range []string{`{"text":"boo"}`, `{"text":"boo","channel":"team"}`} {
+			o := say(kind, fmt.Sprint(kind, i), payload)
+			wantCode(t, o, agents.ErrInvalid)
+			if p := o.Rejection.Problems; len(p) != 1 || p[0].Path != "/agent_id" {
+				t.Errorf("%s %s: %v", kind, payload, p)
+			}
+		}
+	}
+	if o := say("Speak", "private", `{"text":"boo","channel":"private","target_id":"a"}`); !o.OK() {
+		t.Error(o.Err())
+	}
+	r.draft(agents.EffectDraft{Kind: "EntityCreated", SourceID: "ghost", Payload: parse(t, `{"entity_id":"ghost","entity_data":{"type":"agent"}}`)})
+	if o := say("Speak", "now", `{"text":"boo"}`); !o.OK() {
+		t.Error(o.Err())
+	}
+}
+
+// TestQuotaRefusalsAreTyped shows that a refusal says which quota it was over, and its limit.
+func TestQuotaRefusalsAreTyped(t *testing.T) {
+	want := func(what string, err error, quota agents.QuotaType, limit int64) {
+		t.Helper()
+		r, ok := errors.AsType[*agents.Rejection](err)
+		if !ok || r.Code != agents.ErrQuotaExceeded || r.Quota != quota || r.Limit != limit {
+			t.Errorf("%s: %v %+v", what, err, r)
+		}
+	}
+	intents := meadow(t, `{"cooldowns":"off","quota_intents_per_minute":1,"max_agents":3}`)
+	_, err := intents.core.Register(agents.Registration{AgentID: "d"})
+	want("agents", err, agents.QuotaAgents, 3)
+	intents.submit(speak("a", "1", 0))
+	want("intents", intents.submit(speak("a", "2", 1)).Err(), agents.QuotaIntents, 1)
+	tokens := meadow(t, `{"cooldowns":"off","quota_tokens_per_minute":1}`)
+	want("tokens", tokens.submit(speak("a", "1", 0)).Err(), agents.QuotaTokens, 1)
+}
+
+// TestRelationsKeepNoMetadata shows that metadata of a relationship is refused rather than
+// dropped, and that a record that has it is folded as before.
+func TestRelationsKeepNoMetadata(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","intent_kinds":[{"kind":"RelationshipAdded","relate":true}]}`)
+	payload := parse(t, `{"from":"a","to":"b","type":"friend","metadata":{"since":1}}`)
+	o, _ := r.core.Broadcast(r.now, agents.EffectDraft{Kind: "RelationshipAdded", SourceID: "a", Payload: payload})
+	wantCode(t, o, agents.ErrInvalid)
+	asked := r.submit(agents.Intent{Kind: "RelationshipAdded", Payload: payload, ReqID: "r", AgentID: "a"})
+	wantCode(t, asked, agents.ErrInvalid)
+	for _, o := range []agents.Outcome{o, asked} {
+		if p := o.Rejection.Problems; len(p) != 1 || p[0].Path != "/payload/metadata" {
+			t.Errorf("problems %v", p)
+		}
+	}
+	fresh := newRun(t)
+	if _, err := fresh.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"typed_relationships":[{"from":"a","to":"b","metadata":{"since":1}}]}`)); err == nil {
+		t.Error("a world with metadata of a relationship begins")
+	}
+	o, records := r.core.Broadcast(r.now, agents.EffectDraft{Kind: "RelationshipAdded", SourceID: "a", Payload: parse(t, `{"from":"a","to":"b","type":"friend"}`)})
+	if o.Err() != nil {
+		t.Fatal(o.Err())
+	}
+	e := *o.Effect
+	e.Payload = payload
+	records[0].Value = e.Value()
+	r.keep(records)
+	if got := r.core.World().Relations("a"); len(got) != 1 || got[0].Type != "friend" {
+		t.Errorf("folded: %v", got)
+	}
+}

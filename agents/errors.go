@@ -10,14 +10,16 @@ import (
 // multi-agent design publishes in "Error Types and Recovery".
 type Code string
 
-// The codes. The core returns those of the first group; the live side and the facades
-// return the others, which are here so that there is one table.
+// The codes. The core returns those of the first group, the live side and the facades
+// those of the second. No package of this module returns those of the third: a server
+// over this module answers with them, and they are here so that there is one table. The
+// comment of each says what the module does in its place.
 const (
 	ErrStaleContext    Code = "STALE_CONTEXT"   // more was shown to the agent than it considered
 	ErrIntentConflict  Code = "INTENT_CONFLICT" // possible before, but not after what came first in its quantum
 	ErrInvalidIntent   Code = "INVALID_INTENT"  // malformed, so that it cannot even be refused under its req_id
 	ErrInvalid         Code = "INTENT_VALIDATION_FAILED"
-	ErrQuotaExceeded   Code = "QUOTA_EXCEEDED"  // of intents or tokens in a minute
+	ErrQuotaExceeded   Code = "QUOTA_EXCEEDED"  // of intents or tokens in a minute, or of agents: see [Rejection.Quota]
 	ErrCooldownActive  Code = "COOLDOWN_ACTIVE" // too soon after the agent's last intent of this kind
 	ErrQueueFull       Code = "QUEUE_FULL"      // backpressure
 	ErrTimeout         Code = "TIMEOUT"         // the generation passed its deadline_ms
@@ -28,13 +30,24 @@ const (
 	ErrBatchAborted    Code = "BATCH_ABORTED" // another intent of its atomic batch was refused
 	ErrVersionMismatch Code = "SCHEMA_VERSION_MISMATCH"
 
-	ErrBudgetExceeded    Code = "TOKEN_BUDGET_EXCEEDED"
-	ErrUnauthorized      Code = "UNAUTHORIZED"
-	ErrQuarantined       Code = "AGENT_QUARANTINED"
 	ErrBreakerOpen       Code = "CIRCUIT_BREAKER_OPEN"
 	ErrGenerationFailed  Code = "LLM_SERVICE_ERROR"
 	ErrGenerationTimeout Code = "LLM_TIMEOUT"
-	ErrLogCorruption     Code = "LOG_CORRUPTION_DETECTED"
+
+	ErrBudgetExceeded Code = "TOKEN_BUDGET_EXCEEDED"   // a generation ends at its token_budget, and its answer so far counts
+	ErrUnauthorized   Code = "UNAUTHORIZED"            // the program authenticates clients before it submits for them
+	ErrQuarantined    Code = "AGENT_QUARANTINED"       // the program decides, and has the agent leave or lose its permissions
+	ErrLogCorruption  Code = "LOG_CORRUPTION_DETECTED" // package eventlog returns errors of its own
+)
+
+// QuotaType is what a quota counts (the multi-agent design, QuotaExceededError).
+type QuotaType string
+
+// The quotas.
+const (
+	QuotaIntents QuotaType = "intents" // of an agent in a minute
+	QuotaTokens  QuotaType = "tokens"  // of an agent in a minute
+	QuotaAgents  QuotaType = "agents"  // that are registered in a world at a time: max_agents
 )
 
 // Recovery is what a client may do about a refusal.
@@ -117,8 +130,9 @@ type Rejection struct {
 	// ExpectedSeq is the least context_seq that is not stale, ActualSeq the
 	// intent's, of a stale one.
 	ExpectedSeq, ActualSeq uint64
-	// Limit is the quota that was used up, of intents or of tokens in a minute, of
-	// a refusal with [ErrQuotaExceeded].
+	// Quota is what a refusal with [ErrQuotaExceeded] was over, and Limit how many of
+	// that are allowed.
+	Quota QuotaType
 	Limit int64
 	// RetryAfter says when it might be accepted, if that is known.
 	RetryAfter time.Duration

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sajou-dev/sajou-go/agents/internal/codec"
 	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
-	"github.com/sajou-dev/sajou-go/agents/jsondoc"
 	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -120,12 +119,6 @@ func (in Intent) UUID(world string) string {
 func deriveUUID(parts ...string) string {
 	sum := sha256.Sum256([]byte("sajou-uuid\x00" + strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])
-}
-
-// content is a digest of everything in v, for the order of what is alike.
-func content(v signal.Value) string {
-	sum := sha256.Sum256(jsondoc.AppendCanonical(nil, v))
-	return string(sum[:])
 }
 
 // structure says what is wrong with an intent before anybody looks at its

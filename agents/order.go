@@ -77,9 +77,8 @@ type place struct {
 	time     float64
 	priority int
 	source   string
-	uuid     string
-	content  string // of an intent with the agent's own number of its context
-	exact    string // of an intent as it is
+	uuid     string // of an intent, derived; of a draft, "" unless it is given
+	given    string // the uuid of a draft that has one
 }
 
 // effect returns the effect that an intent becomes.
@@ -95,9 +94,11 @@ func (p *place) effect(seq uint64, time float64) world.Effect {
 	}
 }
 
-// order sorts a quantum by (sim_time, priority descending, source_id, uuid). A
-// draft without a uuid has the digest of its content in its place, and submissions that
-// are still equal are ordered by content, so that the order of arrival never matters.
+// order sorts a quantum by (sim_time, priority descending, source_id), which is the
+// multi-agent design's order between sources. Submissions of one source that are equal
+// so far keep their order in subs, that of asking, except that drafts with a given uuid
+// come after them, in the order of uuids. An intent's uuid is a digest and would shuffle
+// what its agent asked for. So the order in which different sources arrive never matters.
 func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 	places := make([]place, 0, len(subs))
 	for i := range subs {
@@ -111,22 +112,9 @@ func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 			p.source = s.Intent.AgentID
 			p.uuid = s.Intent.UUID(c.name)
 			p.priority = c.priority(s.Intent)
-			if len(subs) > 1 {
-				// In the agent's own numbers: in those of the log the order of two
-				// intents of one req_id would tell of effects that the agent is not sent.
-				p.exact = content(s.Intent.value())
-				own := *s.Intent
-				own.ContextSeq = c.Number(own.AgentID, own.ContextSeq)
-				p.content = content(own.value())
-			}
 		case s.Draft != nil:
 			p.source, p.priority, p.uuid = s.Draft.SourceID, s.Priority, s.UUID
-			if len(subs) > 1 {
-				p.content = content(s.Draft.Effect("", 0, 0, "").Value())
-			}
-			if p.uuid == "" {
-				p.uuid = p.content
-			}
+			p.given = p.uuid
 		}
 		places = append(places, p)
 	}
@@ -136,9 +124,7 @@ func (c *Core) order(q Quantum, now float64, subs []Submission) []place {
 				cmp.Compare(a.time, b.time),
 				cmp.Compare(b.priority, a.priority),
 				strings.Compare(a.source, b.source),
-				strings.Compare(a.uuid, b.uuid),
-				strings.Compare(a.content, b.content),
-				strings.Compare(a.exact, b.exact),
+				strings.Compare(a.given, b.given),
 			)
 		})
 	}

@@ -37,6 +37,8 @@ const (
 
 	textPayloadSize = "%d bytes, at most %d"
 	textUnknownKind = "%q is no kind of intent"
+	textMetadata    = "a relationship keeps a type and a strength only; put metadata into an entity"
+	textBodiless    = "no entity %q in the world, so the message would reach no agent; create the entity first"
 	textMissing     = "missing"
 	textSilence     = "nothing is said"
 	textTooLong     = "more than %d characters"

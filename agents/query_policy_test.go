@@ -254,3 +254,25 @@ func FuzzParsePointer(f *testing.F) {
 		}
 	})
 }
+
+// TestAcceptedIsNotStale shows that no delta is called decisive for a generation that was
+// accepted: neither its own effect nor one that a threshold allowed.
+func TestAcceptedIsNotStale(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off","staleness_threshold":1}`)
+	_, records, err := r.core.Issue(r.now, agents.TokenRequest{AgentID: "a", ReqID: "r", Current: true, Deadline: time.Hour})
+	r.must(records, err)
+	r.draft(agents.EffectDraft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"n":1}}`)})
+	require.NoError(t, r.submit(speak("a", "r", 0)).Err())
+	w := query.NewRequestWatch("a", "r")
+	c, err := agents.NewCore(options)
+	require.NoError(t, err)
+	for i, k := range r.log {
+		s := query.Fold(c, uint64(i), k.at, k.record)
+		w.Apply(c, &s)
+	}
+	g := w.Report().Generations[0]
+	require.Equal(t, query.EndAccepted, g.End)
+	require.Len(t, g.Later, 1)
+	require.Equal(t, 1, g.Count)
+	require.False(t, g.Later[0].Own || g.Later[0].Decisive)
+}

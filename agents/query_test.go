@@ -333,6 +333,12 @@ func (h *history) checkRequest(t *rapid.T, r query.RequestReport, gone []agents.
 		if g.End == query.EndNone && i < len(r.Generations)-1 {
 			t.Fatalf("generation %d of %d runs for ever", i, len(r.Generations))
 		}
+		if g.End != query.EndStale && g.End != query.EndNone && slices.ContainsFunc(g.Later, func(n query.LaterDelivery) bool { return n.Decisive }) {
+			t.Fatalf("entry %d: %s, and a delta is said to have decided it", g.EndEntry, g.End)
+		}
+		if g.End == query.EndAccepted && slices.ContainsFunc(g.Later, func(n query.LaterDelivery) bool { return n.Entry == g.EndEntry }) {
+			t.Fatalf("entry %d: its own effect is newer than what it is based on", g.EndEntry)
+		}
 		if !g.End.Cancelled() {
 			continue
 		}

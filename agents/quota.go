@@ -92,10 +92,10 @@ func (q *quota) allow(now time.Duration, in *Intent, tokens int64, s *Settings, 
 	switch {
 	case s.QuotaIntents >= 0 && intents+1 > s.QuotaIntents:
 		r = reject(in, ErrQuotaExceeded, "%d intents in a minute, at most %d", intents, s.QuotaIntents)
-		r.Limit = s.QuotaIntents
+		r.Quota, r.Limit = QuotaIntents, s.QuotaIntents
 	case s.QuotaTokens >= 0 && spent+tokens > s.QuotaTokens:
 		r = reject(in, ErrQuotaExceeded, "%d and %d tokens in a minute, at most %d", spent, tokens, s.QuotaTokens)
-		r.Limit = s.QuotaTokens
+		r.Quota, r.Limit = QuotaTokens, s.QuotaTokens
 	}
 	if r != nil {
 		r.RetryAfter = free

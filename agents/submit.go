@@ -30,8 +30,10 @@ func (c *Core) Submit(now time.Duration, in Intent) (Outcome, []signal.Record) {
 }
 
 // Decide decides the submissions of one quantum, in the order of (sim_time, priority,
-// source_id, uuid), so their order in subs makes no difference (the multi-agent design,
-// "Ordering and Time Authority"). Each intent passes these checks, and the first that
+// source_id) between sources (the multi-agent design, "Ordering and Time Authority").
+// Submissions of one source that are equal in these keep their order in subs, which is
+// that of asking; drafts with a uuid come after the others, in the order of uuids. How
+// the sources are mixed in subs makes no difference. Each intent passes these checks, and the first that
 // fails determines the outcome:
 //
 //   - it is well formed, and of a version that is spoken here
@@ -254,6 +256,11 @@ func (d *decider) draft(s *Submission, t float64) Outcome {
 		return Outcome{Rejection: reject(&in, ErrInvalidIntent, "payload: %v", err)}
 	}
 	if r := d.c.tooLarge(&in, draft.Payload); r != nil {
+		return Outcome{Rejection: r}
+	}
+	if p := relationMetadata(draft.Kind, draft.Payload); p != nil {
+		r := reject(&in, ErrInvalid, "")
+		r.Problems = []Problem{*p}
 		return Outcome{Rejection: r}
 	}
 	for _, text := range []string{uuid, draft.Kind, draft.SourceID, draft.SchemaVersion} {

@@ -169,7 +169,7 @@ func TestTickEffectHasItsTime(t *testing.T) {
 	tick(0.12, draft("Late", true, 0.01)) // time does not run back
 	require.Equal(t, []string{
 		"TimeTick 0.05",
-		"Before 0.07", "TimeTick 0.1", "AtIt 0.1", "Untimed 0.1",
+		"Before 0.07", "TimeTick 0.1", "Untimed 0.1", "AtIt 0.1",
 		"Before 0.12", "TimeTick 0.15",
 		"Late 0.15", "TimeTick 0.15",
 	}, got)

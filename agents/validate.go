@@ -80,6 +80,12 @@ func (c *Core) examine(w world.ReadOnly, in *Intent, e world.Effect) []Problem {
 	if !c.knows(in.Kind) {
 		add("/kind", textUnknownKind, in.Kind)
 	}
+	if p := relationMetadata(in.Kind, in.Payload); p != nil {
+		found = append(found, *p)
+	}
+	if world.IsMessage(in.Kind) {
+		validateSpeaker(w, in, add)
+	}
 	switch in.Kind {
 	case world.KindSpeak:
 		c.validateSpeak(in, add)
@@ -151,6 +157,32 @@ func (c *Core) knows(kind string) bool {
 		return true
 	}
 	return c.world.Handles(kind) || slices.Contains(c.config.Kinds, kind)
+}
+
+// relationMetadata returns the problem of an effect that would relate entities with
+// metadata, which a [world.Relation] does not keep. It is a rule of decisions, not of the
+// world: a record of an earlier program that has such metadata still relates.
+func relationMetadata(kind string, payload signal.Value) *Problem {
+	if kind != world.KindRelationshipAdded {
+		return nil
+	}
+	if v, ok := payload.Get("metadata"); !ok || v.Kind() == signal.KindNull {
+		return nil
+	}
+	return &Problem{"/payload/metadata", textMetadata}
+}
+
+// validateSpeaker refuses a message, other than a private one, of an agent that has no
+// entity: the entity is what keeps the message and what others see of the agent, so no
+// view would change and no agent would receive it. Registration creates no entity. The
+// agent sees its own entity under every policy, so the answer reveals nothing.
+func validateSpeaker(w world.ReadOnly, in *Intent, add func(path, format string, args ...any)) {
+	if channel, err := (world.Effect{Payload: in.Payload}).Channel(); err != nil || channel == world.ChannelPrivate {
+		return
+	}
+	if _, ok := w.Entity(in.AgentID); !ok {
+		add("/agent_id", textBodiless, in.AgentID)
+	}
 }
 
 func (c *Core) validateSpeak(in *Intent, add func(path, format string, args ...any)) {

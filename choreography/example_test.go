@@ -53,10 +53,10 @@ func Example() {
 
 func ExampleParse() {
 	_, diagnostics := language.Parse("walk.json", []byte(`{"on": "task_dispatch", "steps": [
-  {"action": "move", "entity": "signal.form", "duration": 400, "easing": "bouncy"}
+  {"action": "move", "entity": "signal.to", "duration": "soon", "easing": "bouncy"}
 ]}`))
 	fmt.Println(diagnostics.Err(definition.ErrInvalid))
 	// Output:
-	// walk.json:2:32: error: a payload of task_dispatch has no field "form"; it has taskId, from, to, description (/steps/0/entity)
-	// walk.json:2:74: error: unknown easing "bouncy": it is one of linear, easeIn, easeOut, easeInOut, arc, or a curve such as spring(1, 100, 10) (/steps/0/easing)
+	// walk.json:2:57: error: duration must be a number of milliseconds, not a string (/steps/0/duration)
+	// walk.json:2:75: error: unknown easing "bouncy": it is one of linear, easeIn, easeOut, easeInOut, arc, or a curve such as spring(1, 100, 10) (/steps/0/easing)
 }

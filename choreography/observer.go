@@ -60,6 +60,43 @@ func (a *Act) Param(name string) (signal.Value, bool) {
 	return nil, false
 }
 
+// UnresolvedReference is a reference in a step that leads to nothing in the payload of
+// the signal. The parameter is left out then, and an entity is "".
+type UnresolvedReference struct {
+	Slot       int32  // the place of the definition among those that are or were in force, from 0
+	Definition string // its id, or else the signal type that starts it
+	Member     string // "entity", or the name of the parameter
+	Reference  string // as it was written
+}
+
+// AppendUnresolved appends the references of the step that do not resolve to dst. It
+// looks at the signal only, so that the result does not depend on the parameters that
+// the caller has asked for.
+func (a *Act) AppendUnresolved(dst []UnresolvedReference) []UnresolvedReference {
+	if !a.n.Refers {
+		return dst
+	}
+	check := func(member string, v signal.Value) {
+		path, ok := definition.Reference(v)
+		if !ok {
+			return
+		}
+		if _, found := a.p.cue.resolver.Lookup(path); found {
+			return
+		}
+		name := a.p.def.Name()
+		if name == "" {
+			name = a.p.def.On()
+		}
+		dst = append(dst, UnresolvedReference{a.p.slot, name, member, definition.RefPrefix + path})
+	}
+	check("entity", a.n.Entity)
+	for i := range a.n.Params {
+		check(a.n.Params[i].Name, a.n.Params[i].Value)
+	}
+	return dst
+}
+
 // lend fills the scheduler's only Act, so that an event allocates nothing.
 func (s *Scheduler) lend(p *performance, node int32, n *definition.Node) *Act {
 	s.act = Act{

@@ -79,7 +79,7 @@ func cuePayload(r *episode.SignalRule, e *episode.Episode, word string, event si
 	}
 	if word == episode.ChoiceOffered {
 		if i, ok := e.ChoiceIndex(event.TextOf("choice_point")); ok {
-			o.Set("prompt", signal.Text(e.Choices[i].Prompt))
+			o.Set("prompt", signal.Text(e.Choices[i].PromptAfter(event.TextOf("character_said"))))
 			o.Set("choices", labelsOf(&e.Choices[i]))
 		}
 	}

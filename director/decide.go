@@ -82,8 +82,8 @@ func (s *State) Start(e *episode.Episode, o Opening) ([]signal.Record, error) {
 // TurnInput is the user's contribution to a turn.
 type TurnInput struct {
 	Turn int
-	// Text is the text that the user typed. It is empty if a choice is the input, or
-	// if there is none. The director records only its digest.
+	// Text is the text that the user typed. It is empty or the option's label if a choice
+	// is the input, and empty if there is none. The director records only its digest.
 	Text string
 }
 
@@ -214,7 +214,7 @@ type Offer struct {
 
 func (s *State) offer(i int) *Offer {
 	point, at := &s.episode.Choices[i], s.core.choices.at(i)
-	o := &Offer{ID: point.ID, Prompt: point.Prompt, Options: point.Options, Mode: ModeFloating, Said: at.said}
+	o := &Offer{ID: point.ID, Prompt: point.PromptAfter(at.said), Options: point.Options, Mode: ModeFloating, Said: at.said}
 	if point.Beat >= 0 {
 		o.Mode, o.Beat = ModeReplacement, s.episode.Beats[point.Beat].ID
 	}

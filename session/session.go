@@ -94,7 +94,7 @@ const (
 const (
 	sessionVersion      = 1
 	performancesVersion = 2
-	stageVersion        = 2
+	stageVersion        = 3
 	worldVersion        = 2
 	directorVersion     = 1
 )

@@ -43,6 +43,8 @@ type diagnostic struct {
 type diagnostics struct {
 	totals [noteKinds]uint64
 	recent []diagnostic
+
+	unresolved []unresolved // the first occurrences; see [Stage.Unresolved]
 }
 
 // maxDetail bounds what a diagnostic quotes, in bytes.

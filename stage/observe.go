@@ -69,6 +69,7 @@ func (s *Stage) do(a *choreography.Act, instant bool) {
 	// A field of the stage rather than a local variable: custom actions get a pointer to
 	// it, so a local one would be allocated for each call.
 	s.current = currentAct{Act: a, instant: instant}
+	s.warnUnresolved()
 	if custom := s.actions[a.Action]; custom != nil {
 		s.perform(custom)
 	} else {

@@ -44,7 +44,11 @@ func Restore(cfg Config, data []byte) (*Stage, error) {
 
 func restore(cfg Config, data []byte) (*Stage, error) {
 	r := stateReader{Reader: statecodec.Reader{Rest: data}, s: New(cfg)}
-	if r.Begin(stateVersion, 12, ErrStateVersion); r.Err != nil {
+	fields := stateFields
+	if n, _, err := msgp.ReadArrayHeaderBytes(data); err == nil && n == stateFields+1 {
+		fields++
+	}
+	if r.Begin(stateVersion, fields, ErrStateVersion); r.Err != nil {
 		return nil, r.Err
 	}
 	s := r.s
@@ -76,6 +80,9 @@ func restore(cfg Config, data []byte) (*Stage, error) {
 		s.sounds = append(s.sounds, Sound{At: r.time(s.now), Sound: r.Text(), Entity: r.Text()})
 	}
 	r.diagnostics()
+	if fields > stateFields {
+		r.unresolved()
+	}
 	switch err := r.End(); {
 	case err != nil:
 		return nil, err
@@ -455,5 +462,27 @@ func (r *stateReader) diagnostics() {
 			return
 		}
 		d.recent = append(d.recent, n)
+	}
+}
+
+func (r *stateReader) unresolved() {
+	d := &r.s.diagnostics
+	n := r.Array()
+	if n < 1 || n > maxUnresolved {
+		r.Fail("%d references that did not resolve", n)
+	}
+	for range n {
+		r.Fields(8, "a reference that did not resolve")
+		u := unresolved{
+			place: place{int32(r.Between(0, math.MaxInt32, "the slot of a definition")), r.Text(), r.Text(), r.Text()},
+			at:    r.time(r.s.now), performance: r.run(), definition: r.Text(),
+		}
+		if r.Err == nil && d.isUnresolved(u.place) {
+			r.Fail("a reference that is reported twice")
+		}
+		if r.Err != nil {
+			return
+		}
+		d.unresolved = append(d.unresolved, u)
 	}
 }

@@ -98,7 +98,9 @@
 // No step and no signal is an error. An effect that cannot be shown is left out and
 // counted as a diagnostic: conflict, action (unknown, or it panicked), entity (none
 // named), place (unknown), value (a parameter of the wrong kind), limit. A state has the number of
-// each kind and the most recent diagnostics; see [Stage.View].
+// each kind and the most recent diagnostics; see [Stage.View]. A reference that leads to
+// nothing in the payload of its signal is a diagnostic too, once for each place in a
+// definition; see [Stage.Unresolved].
 //
 // Numbers are clamped: positions and rotations to ±10⁹, scales to 0…1000, opacities
 // and strengths to 0…1. No number is ever infinite or NaN.
@@ -136,6 +138,9 @@ const (
 	maxSounds = 32
 	// maxRecent is how many diagnostics are remembered.
 	maxRecent = 32
+	// maxUnresolved bounds the places whose references did not resolve; further ones
+	// are not reported.
+	maxUnresolved = 256
 )
 
 // Stage is the visible state, as a fold. Only one goroutine may use it at a time: even
@@ -172,6 +177,7 @@ type Stage struct {
 	lastToEnd   *entity       // the entity whose speech or impression ends last, as of the last scan; or nil
 	spareActs   []*act
 	spareClaims []*claim
+	unresolved  []choreography.UnresolvedReference
 	interned    map[string]string
 }
 

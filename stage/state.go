@@ -36,6 +36,8 @@ const stateVersion = 2
 //	sounds   [[at, sound, entity]…]
 //	totals   [conflicts, actions, entities, places, values, limits]
 //	recent   [[at, kind, entity, channel, seq, index, seq, index, detail]…]
+//	unresolved  [[slot, action, member, reference, at, seq, index, definition]…],
+//	         the references that did not resolve; left out if there are none
 //
 // Entities are numbered from 0: all that the scene places, then the others. Acts are
 // numbered in their order. Of the kinds of claim, a line has from, to, text; a way from
@@ -43,7 +45,11 @@ const stateVersion = 2
 // a pulse from and amount; typing its text; a custom claim the action's name, from, to,
 // text, data.
 func (s *Stage) Append(dst []byte) []byte {
-	dst = msgp.AppendArrayHeader(dst, 12)
+	fields := uint32(stateFields)
+	if len(s.diagnostics.unresolved) > 0 {
+		fields++
+	}
+	dst = msgp.AppendArrayHeader(dst, fields)
 	dst = msgp.AppendInt(dst, stateVersion)
 	dst = msgp.AppendArrayHeader(dst, uint32(len(s.actions)))
 	if len(s.actions) > 0 {
@@ -113,6 +119,9 @@ func (s *Stage) Append(dst []byte) []byte {
 	}
 	return s.diagnostics.append(dst)
 }
+
+// stateFields is the number of elements of a state in which all references resolved.
+const stateFields = 12
 
 // bodyFields is the number of elements of an entity besides its index, or its id and
 // actor.
@@ -294,6 +303,21 @@ func (d *diagnostics) append(dst []byte) []byte {
 		dst = n.performance.append(dst)
 		dst = n.with.append(dst)
 		dst = msgp.AppendString(dst, n.detail)
+	}
+	if len(d.unresolved) == 0 {
+		return dst
+	}
+	dst = msgp.AppendArrayHeader(dst, uint32(len(d.unresolved)))
+	for i := range d.unresolved {
+		u := &d.unresolved[i]
+		dst = msgp.AppendArrayHeader(dst, 8)
+		dst = msgp.AppendInt32(dst, u.slot)
+		dst = msgp.AppendString(dst, u.action)
+		dst = msgp.AppendString(dst, u.member)
+		dst = msgp.AppendString(dst, u.reference)
+		dst = msgp.AppendInt64(dst, int64(u.at))
+		dst = u.performance.append(dst)
+		dst = msgp.AppendString(dst, u.definition)
 	}
 	return dst
 }

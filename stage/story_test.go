@@ -181,6 +181,9 @@ func perform(t *testing.T, files map[string]string, restored bool) (story string
 				n := n.(map[string]any)
 				lines = append(lines, fmt.Sprintf("%vms %s: %s", n["at"], n["kind"], n["message"]))
 			}
+			for _, u := range w.stage.Unresolved(0) {
+				lines = append(lines, fmt.Sprintf("%v %s: %s", u.At, u.Performance, u))
+			}
 			lines = append(lines, fmt.Sprintf("%d in all, %d conflicts", d["total"], d["conflicts"]))
 		case "scene":
 			w.stage.SetScene(sceneOf(t, files[rest]))

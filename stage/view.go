@@ -232,7 +232,7 @@ func (s *Stage) beamsView() []any {
 }
 
 func (d *diagnostics) view() map[string]any {
-	view := make(map[string]any, noteKinds+2)
+	view := make(map[string]any, noteKinds+3)
 	total := uint64(0)
 	for k, n := range d.totals {
 		view[totalNames[k]] = int64(n)
@@ -246,7 +246,15 @@ func (d *diagnostics) view() map[string]any {
 			"performance": n.performance.String(), "with": n.with.String(), "message": n.message(),
 		}
 	}
-	view["total"], view["recent"] = int64(total), recent
+	references := make([]any, len(d.unresolved))
+	for i, u := range d.unresolved {
+		references[i] = map[string]any{
+			"at": millis(u.at), "performance": u.performance.String(), "definition": u.definition,
+			"action": u.action, "member": u.member, "reference": u.reference,
+		}
+	}
+	view["unresolved"] = references
+	view["total"], view["recent"] = int64(total)+int64(len(d.unresolved)), recent
 	return view
 }
 

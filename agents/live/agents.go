@@ -30,6 +30,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -60,8 +61,11 @@ type Agents struct {
 	clock *writer.SessionClock // the writer's
 	cfg   Config               // immutable
 
-	core    *agents.Core       // of the writer's fold; guarded by its lock: used in turns and in Look
-	answers keyedAnswers       // used in turns only
+	core    *agents.Core // of the writer's fold; guarded by its lock: used in turns and in Look
+	answers keyedAnswers // used in turns only
+
+	legacyMove atomic.Bool // a move by the deprecated member was logged
+
 	drafts  session.Drafts     // used in turns only
 	intake  agents.Intake      // guarded as core is
 	waiting map[uint64]waiters // submissions in the intake, by ticket; guarded as core is

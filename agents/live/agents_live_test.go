@@ -541,3 +541,29 @@ func TestStalledReaderHoldsLittle(t *testing.T) {
 		t.Errorf("at most %d waited, %d were not handed over", metrics.waiting, metrics.lost)
 	}
 }
+
+// A broadcast in a world of ticks ends with its context if no tick comes, and has no
+// effect then.
+func TestBroadcastWithoutTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ses := enginetest.BeginWorld(t, session.TimeSim)
+		world := ses.Agents()
+		require.NoError(t, world.Configure(t.Context(), enginetest.Value(t, `{"authority":"sim"}`)))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := world.Broadcast(ctx, enginetest.Draft("Note", "b", `{}`))
+			done <- err
+		}()
+		synctest.Wait()
+		require.Equal(t, 1, world.Waiting())
+		cancel(errors.New("enough"))
+		require.ErrorIs(t, <-done, context.Canceled)
+		require.Zero(t, world.Waiting())
+		before := ses.Head()
+		decided, err := world.Tick(t.Context(), agentslive.Tick{SimTime: 1})
+		require.NoError(t, err)
+		require.Zero(t, decided)
+		require.Equal(t, before, ses.Head())
+	})
+}

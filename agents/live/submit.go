@@ -32,6 +32,11 @@ func (a *Agents) Submit(ctx context.Context, in agents.Intent) (agents.Outcome, 
 
 // Broadcast decides a draft: an effect from outside of the world. It needs no
 // permission, but a draft that cannot be applied to the world is refused.
+//
+// If ticks have the authority ([agents.TimeSim]), Broadcast waits for the tick that
+// closes the quantum, as [Agents.Submit] does: without a tick it waits until ctx ends,
+// returns the error of ctx, and the draft has no effect. [Agents.SubmitAsync] does not
+// wait.
 func (a *Agents) Broadcast(ctx context.Context, draft agents.EffectDraft) (agents.Outcome, error) {
 	return a.submit(ctx, agents.Submission{Draft: &draft})
 }
@@ -46,20 +51,24 @@ func (a *Agents) submit(ctx context.Context, s agents.Submission) (agents.Outcom
 
 // report reports the outcome of an intent to the metrics and the log.
 func (a *Agents) report(ctx context.Context, in *agents.Intent, o agents.Outcome, took IntentTiming) {
-	cfg, world := &a.cfg, a.w.Name()
+	cfg, name := &a.cfg, a.w.Name()
 	var code agents.Code
 	if o.Rejection != nil {
 		code = o.Rejection.Code
 	}
+	if world.UsesLegacyPosition(in.Kind, in.Payload) && a.legacyMove.CompareAndSwap(false, true) {
+		cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "the payload member position of a Move is deprecated; write to",
+			slog.String(worldIDKey, name), slog.String(agentIDKey, in.AgentID), slog.String(reqIDKey, in.ReqID))
+	}
 	if m := cfg.Metrics.Intents; m != nil {
 		m.IntentDecided(ctx, DecidedIntent{
-			World: world, Agent: in.AgentID, ReqID: in.ReqID, Kind: in.Kind, Status: o.Status, Code: code, GlobalSeq: o.GlobalSeq, Took: took,
+			World: name, Agent: in.AgentID, ReqID: in.ReqID, Kind: in.Kind, Status: o.Status, Code: code, GlobalSeq: o.GlobalSeq, Took: took,
 		})
 	}
 	if !cfg.Logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "intent", slog.String(worldIDKey, world),
+	cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "intent", slog.String(worldIDKey, name),
 		slog.String(agentIDKey, in.AgentID), slog.String(reqIDKey, in.ReqID), slog.String("kind", in.Kind),
 		slog.Uint64(globalSeqKey, o.GlobalSeq), slog.String("status", o.Status.String()), slog.String("code", string(code)),
 		latency(took.Total))
@@ -86,8 +95,9 @@ func (a *Agents) SubmitBatch(ctx context.Context, intents []agents.Intent) ([]ag
 	})
 }
 
-// Quantum decides simultaneous submissions: in the order of (sim_time, priority,
-// source_id, uuid), whatever their order in subs. The call closes the quantum,
+// Quantum decides simultaneous submissions, in the order of (sim_time, priority,
+// source_id), and those of one source that are equal in these in their order in subs;
+// see [agents.Core.Decide]. The call closes the quantum,
 // which is recorded. Each submission has an outcome of its own; a rejection is not
 // an error of the call.
 func (a *Agents) Quantum(ctx context.Context, subs ...agents.Submission) ([]agents.Outcome, error) {

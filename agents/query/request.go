@@ -21,7 +21,8 @@ type GenerationReport struct {
 	Settings agents.Settings
 	// Later are the deltas beyond the generation's context that were delivered
 	// before it ended, in the order of delivery: at most [MaxLater], and always the
-	// decisive one. Count is the number of all.
+	// decisive one. The effect of the accepted request itself is not among them. Count
+	// is the number of all.
 	Later []LaterDelivery
 	Count int
 
@@ -76,7 +77,9 @@ type LaterDelivery struct {
 	// Matched lists the conflicts with the generation, for an agent that is
 	// interrupted by conflicts only.
 	Matched []Match
-	// Decisive says that this delta made the generation stale.
+	// Decisive says that this delta made the generation stale: one that was cancelled
+	// as stale, or that runs and will be. A generation that ended otherwise has no
+	// decisive delta.
 	Decisive bool
 }
 
@@ -319,12 +322,16 @@ func (w *RequestWatch) later(g *GenerationReport) {
 	if g.End != EndNone {
 		until = g.EndAt
 	}
+	decides := g.End == EndNone || g.End == EndStale
 	g.Later, g.Count, g.StaleAt = nil, 0, g.EndAt
 	for i := range w.recent {
 		r := &w.recent[i]
 		seq := r.Delivery.Delta.ViewSeq
 		if seq <= t.ContextSeq || r.Delivery.At > until {
 			continue // part of the context, or not delivered yet
+		}
+		if g.End == EndAccepted && r.Entry == g.EndEntry {
+			continue // what the generation led to
 		}
 		h := LaterDelivery{TracedDelivery: r.TracedDelivery, Own: r.own}
 		if g.Settings.Interrupt == agents.InterruptConflict && (r.Delivery.At > t.Issued || r.Entry > g.Entry) {
@@ -334,7 +341,7 @@ func (w *RequestWatch) later(g *GenerationReport) {
 			latest, gap = seq, gap+1 // as [sent.gap] counts
 		}
 		conflict = conflict || len(h.Matched) > 0
-		if !stale && g.Settings.Staleness < agents.MaxSent && gap > g.Settings.Staleness && (g.Settings.Interrupt == agents.InterruptAlways || conflict) {
+		if decides && !stale && g.Settings.Staleness < agents.MaxSent && gap > g.Settings.Staleness && (g.Settings.Interrupt == agents.InterruptAlways || conflict) {
 			stale, h.Decisive = true, true
 			g.StaleAt = max(r.Delivery.At, t.Issued)
 		}

@@ -25,7 +25,8 @@ const (
 
 	// KindEntityUpdated sets and removes fields: entity_id, fields, remove.
 	KindEntityUpdated = "EntityUpdated"
-	// KindRelationshipAdded relates two entities: from, to, type, strength, mutual.
+	// KindRelationshipAdded relates two entities: from, to, type, strength, mutual. A
+	// relation keeps no metadata: package agents refuses an effect that has some.
 	KindRelationshipAdded = "RelationshipAdded"
 	// KindRelationshipRemoved undoes it: from, to, type (all types if absent), mutual.
 	KindRelationshipRemoved = "RelationshipRemoved"

@@ -50,12 +50,13 @@ func DerivedFrom(field string) (base string, ok bool) {
 }
 
 // MoveTarget returns the destination in the payload of a Move: to, or, if that is absent,
-// null or empty, position, which older clients send. The error is an [*EffectError].
+// null or empty, position, which older clients send and which is deprecated
+// (requirements, 13.5). The error is an [*EffectError].
 func MoveTarget(payload signal.Value) (Position, error) {
 	name := "to"
 	v, ok := payload.Get(name)
-	if !ok || v.Kind() == signal.KindNull || v.Kind() == signal.KindArray && v.Len() == 0 {
-		name = "position"
+	if !isTarget(v) {
+		name = legacyTarget
 		if v, ok = payload.Get(name); !ok {
 			return Position{}, &EffectError{Kind: KindMove, Path: "/payload/to", Reason: textMissing, Err: ErrPayload}
 		}
@@ -65,6 +66,23 @@ func MoveTarget(payload signal.Value) (Position, error) {
 		return Position{}, &EffectError{Kind: KindMove, Path: "/payload/" + name, Reason: err.Error(), Err: ErrPayload}
 	}
 	return at, nil
+}
+
+// legacyTarget is the member of a Move that older clients send.
+const legacyTarget = "position"
+
+func isTarget(v signal.Value) bool {
+	return v.Kind() > signal.KindNull && (v.Kind() != signal.KindArray || v.Len() > 0)
+}
+
+// UsesLegacyPosition reports whether an intent is a Move whose destination is in the
+// deprecated member position.
+func UsesLegacyPosition(kind string, payload signal.Value) bool {
+	if kind != KindMove || isTarget(payload.Member("to")) {
+		return false
+	}
+	_, ok := payload.Get(legacyTarget)
+	return ok
 }
 
 // planMove places the source. A source need not be an entity to have a position.

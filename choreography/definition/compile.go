@@ -190,6 +190,11 @@ func actionNode(action string, step signal.Value) Node {
 	if n.Entity.Kind() == signal.KindAbsent && target.Kind() != signal.KindNull {
 		n.Entity = target
 	}
+	_, n.Refers = Reference(n.Entity)
+	for i := range n.Params {
+		_, refers := Reference(n.Params[i].Value)
+		n.Refers = n.Refers || refers
+	}
 	return n
 }
 

@@ -91,6 +91,7 @@ const (
 // group, a wait of no length) leaves no node.
 type Node struct {
 	Kind     NodeKind
+	Refers   bool // the entity or a parameter is a reference
 	Curve    curve.Curve
 	Action   string
 	Entity   signal.Value // absent: the entity is ""

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -35,7 +36,9 @@ func (v *validator) reference(p *authored.Location, value signal.Value, refs ref
 	return v.way(p, way, refs)
 }
 
-// way judges a path into the payload.
+// way judges a path into the payload. A path that the schema does not have gets a warning:
+// a lenient recording keeps payloads with other members (docs/adr/0007), and the reference
+// resolves there.
 func (v *validator) way(p *authored.Location, way string, refs references) *signal.Field {
 	switch first, rest, _ := strings.Cut(way, "."); {
 	case way == "":
@@ -49,7 +52,7 @@ func (v *validator) way(p *authored.Location, way string, refs references) *sign
 	case !refs.known:
 		return nil
 	case first == "payload" && rest != "":
-		v.Errorf(p, "a payload of %s has no field payload; write signal.%s", refs.on, rest)
+		v.Warnf(p, "a payload of %s has no field payload; did you mean signal.%s?", refs.on, rest)
 		return nil
 	}
 	fields, seen := refs.fields, "signal"
@@ -59,16 +62,16 @@ func (v *validator) way(p *authored.Location, way string, refs references) *sign
 		switch {
 		case i >= 0:
 		case seen == "signal" && slices.Contains(unreachable, name):
-			v.Errorf(p, "signal.%s belongs to the envelope, which references do not reach", name)
+			v.Warnf(p, "signal.%s belongs to the envelope, which references do not reach", name)
 			return nil
 		case seen == "signal":
-			v.Errorf(p, "a payload of %s has no field %s; it has %s", refs.on, wording.Quoted(name), names(fields))
+			v.Warnf(p, "a payload of %s has no field %s%s", refs.on, wording.Quoted(name), instead(name, fields))
 			return nil
 		case fields == nil:
-			v.Errorf(p, "%s has nothing inside it", seen)
+			v.Warnf(p, "%s has nothing inside it", seen)
 			return nil
 		default:
-			v.Errorf(p, "%s has no field %s; it has %s", seen, wording.Quoted(name), names(fields))
+			v.Warnf(p, "%s has no field %s%s", seen, wording.Quoted(name), instead(name, fields))
 			return nil
 		}
 		found, seen = &fields[i], seen+"."+name
@@ -80,10 +83,14 @@ func (v *validator) way(p *authored.Location, way string, refs references) *sign
 	return found
 }
 
-func names(fields []signal.Field) string {
-	var s []string
+// instead returns the field that was probably meant, or else all of them.
+func instead(name string, fields []signal.Field) string {
+	var names []string
 	for _, f := range fields {
-		s = append(s, f.Name)
+		names = append(names, f.Name)
 	}
-	return strings.Join(s, ", ")
+	if near, ok := spelling.Nearest(name, names); ok {
+		return "; did you mean " + wording.Quoted(near) + "?"
+	}
+	return "; it has " + strings.Join(names, ", ") + ", and others only if it was recorded leniently"
 }

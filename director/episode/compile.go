@@ -67,7 +67,11 @@ func (b *builder) episode(v signal.Value) *Episode {
 	}
 	b.manner(n, e)
 	defaults := b.policy(n.at("policy"), n.has("policy"), e)
-	b.beats(b.list(n, "beats"), e, defaults)
+	beats := b.list(n, "beats")
+	b.beats(beats, e, defaults)
+	if !n.at("policy").has("keywords") {
+		b.wholeWords(beats, e)
+	}
 	b.objectives(n, e)
 	b.legacy(b.list(n, "choice_points"), e)
 	b.props(b.list(n, "props"), e)
@@ -331,7 +335,22 @@ func (b *builder) choice(n node, e *Episode, beat int) int {
 	return len(e.Choices) - 1
 }
 
+// wholeWords warns, once, of a keyword that the default of the policy finds as a whole word
+// only: "pay", of the example of the beat contract, is not in "paying".
+func (b *builder) wholeWords(list node, e *Episode) {
+	for i, n := range list.elements {
+		if beat := &e.Beats[i]; beat.Detection == Keyword && len(beat.Keywords) > 0 {
+			b.warnf(n.at("detection_criteria"), `%s is found as a whole word, not inside a longer one ("pay" is not in "paying"); write "keywords": "contains" in the policy to find it there, or "word" to keep this`,
+				wording.Quoted(beat.Keywords[0]))
+			return
+		}
+	}
+}
+
 func (b *builder) legacy(list node, e *Episode) {
+	if list.Value.Len() > 0 {
+		b.warnf(list, "choice_points of an episode are deprecated (ADR-009, phase 3): make each a beat with a choice_point, as episode migrate does")
+	}
 	for _, n := range list.elements {
 		i := b.choice(n, e, -1)
 		trigger := b.needed(n, "trigger")

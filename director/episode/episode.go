@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -157,7 +158,7 @@ func (d Dependants) String() string { return dependants[d] }
 // ChoicePoint is a choice that is offered to the user.
 type ChoicePoint struct {
 	ID      string
-	Prompt  string
+	Prompt  string // as written; see [ChoicePoint.PromptAfter]
 	Options []Option
 	Beat    int     // index of the beat whose landing offers it, -1 for a legacy one
 	Trigger Trigger // of a legacy one
@@ -169,6 +170,16 @@ type Option struct {
 	Label      string // what the user says by choosing it
 	SetsFlag   string
 	ClearsFlag string
+}
+
+// saidPlaceholder stands in a prompt for the character's words.
+const saidPlaceholder = "{character_said}"
+
+// PromptAfter returns the prompt of the choice after a response with this end: the
+// placeholder {character_said} is replaced by it (ADR-009, "Choice-as-Message Flow": the
+// prompt "can be overridden with actual dialogue").
+func (c *ChoicePoint) PromptAfter(said string) string {
+	return strings.ReplaceAll(c.Prompt, saidPlaceholder, said)
 }
 
 // OptionIndex returns the index of the option with that id, -1 if there is none.

@@ -20,10 +20,12 @@ func TestParseSeries(t *testing.T) {
 		want    []string
 	}{
 		{[]episode.SourceFile{one}, []bool{true}, []string{
+			`one:1:55: warning: choice_points of an episode are deprecated (ADR-009, phase 3): make each a beat with a choice_point, as episode migrate does (/choice_points)`,
 			`one:2:54: warning: nothing reads the flag "read": no beat, objective or rule depends on it (/choice_points/0/choices/0/sets_flag)`,
 			`one:2:102: warning: nothing reads the flag "unread": no beat, objective or rule depends on it (/choice_points/0/choices/1/sets_flag)`,
 		}},
 		{[]episode.SourceFile{one, two}, []bool{true, true}, []string{
+			`one:1:55: warning: choice_points of an episode are deprecated (ADR-009, phase 3): make each a beat with a choice_point, as episode migrate does (/choice_points)`,
 			`one:2:102: warning: nothing reads the flag "unread": no beat, objective or rule depends on it (/choice_points/0/choices/1/sets_flag)`,
 			`two:1:31: warning: unknown episode "three" (/next_episode)`,
 		}},
@@ -31,7 +33,10 @@ func TestParseSeries(t *testing.T) {
 			`two:1:31: warning: unknown episode "three" (/next_episode)`,
 			`two:1:8: error: an episode "two" exists already, in two (/id)`,
 		}},
-		{[]episode.SourceFile{one, broken}, []bool{true, false}, []string{`broken:1:2: error: the text ends where a key should be`}},
+		{[]episode.SourceFile{one, broken}, []bool{true, false}, []string{
+			`one:1:55: warning: choice_points of an episode are deprecated (ADR-009, phase 3): make each a beat with a choice_point, as episode migrate does (/choice_points)`,
+			`broken:1:2: error: the text ends where a key should be`,
+		}},
 	} {
 		episodes, diagnostics := episode.ParseSeries(tc.sources...)
 		var got []string

@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,35 @@ func landed(out director.ResponseResult) (ids []string) {
 		ids = append(ids, l.Beat)
 	}
 	return ids
+}
+
+// The choice is the user's message: it is recorded once, whether the caller of the next
+// turn names it or not, and however often the turn is guided.
+func TestChoiceIsTheMessage(t *testing.T) {
+	for _, text := range []string{"", "Yes, please."} {
+		ses, d := stageTea(t, &enginetest.StoppedClock{Now: enginetest.StoryBegin}, enginetest.Says("YES"))
+		ctx := t.Context()
+		_, err := d.Respond(ctx, director.Response{Turn: 1, Text: "Come in, sit down."})
+		require.NoError(t, err)
+		_, err = d.Guide(ctx, director.TurnInput{Turn: 2, Text: "Thank you."})
+		require.NoError(t, err)
+		_, err = d.Respond(ctx, director.Response{Turn: 2, Text: "Would you like tea?"})
+		require.NoError(t, err)
+		c, err := d.Choose(ctx, "drink", "yes")
+		require.NoError(t, err)
+		if text != "" {
+			text = c.Message.Content
+		}
+		for range 2 {
+			_, err = d.Guide(ctx, director.TurnInput{Turn: 3, Text: text})
+			require.NoError(t, err)
+		}
+		got := enginetest.Events(t, ses, "message", episode.ChoiceSelected, episode.TurnOpened)
+		enginetest.WantLines(t, "the end of the story", got[len(got)-3:],
+			`choiceSelected turn=2 beat="offer" choice="yes"`,
+			fmt.Sprintf(`message turn=3 attempt=0 role="user" text=%q`, c.Message.Content),
+			`turnOpened turn=3 choice="yes"`)
+	}
 }
 
 // A played episode: the results are in the log, can be replayed without a judge, and a

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/director"
@@ -118,15 +119,25 @@ func (d *Director) Revise(ctx context.Context, e *episode.Episode) (err error) {
 	return d.decide(ctx, func(s *director.State) ([]signal.Record, error) { return s.Revise(e) })
 }
 
-// Guide opens a turn and returns the guidance for the character. It waits while verdicts
+// Guide opens a turn and returns the guidance for the character. After [Director.Choose]
+// of a choice of a beat the input of the next turn is that choice, and in.Text may be
+// empty: the option's label is recorded as the user's message (ADR-009,
+// "Choice-as-Message Flow"). Guide waits while verdicts
 // about the turn before are in flight. If they are awaited and no call of a judge is in
 // flight, it gives them up. Errors: those of [director.State.Guide].
 func (d *Director) Guide(ctx context.Context, in director.TurnInput) (g director.Guidance, err error) {
 	defer d.report(ctx, "guide", d.began(), &err)
 	for {
 		err = d.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
+			text := in.Text
+			if answer := s.ChoiceLine(); text == "" && answer != nil {
+				text = answer.Content
+			}
 			g, records, err = s.Guide(in)
-			return session.Utterance{Turn: in.Turn, Role: "user", Text: in.Text}.Before(records), err
+			if !slices.ContainsFunc(records, func(r signal.Record) bool { return r.Word == episode.TurnOpened }) {
+				return records, err // the turn is open, and its message is recorded
+			}
+			return session.Utterance{Turn: in.Turn, Role: "user", Text: text}.Before(records), err
 		})
 		if !errors.Is(err, director.ErrAwaiting) {
 			return g, err

@@ -3,11 +3,15 @@ package writer
 import (
 	"fmt"
 	"log/slog"
+<<<<<<< HEAD
 	"slices"
+=======
+>>>>>>> main
 	"sync"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // backlog holds the batches that are staged and not folded yet.
@@ -254,6 +258,7 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 	if metrics != nil {
 		metrics.Folded(w.Name(), int(t.Head().Seq-t.First())+1, w.Behind(), max(w.group.cfg.Now().Sub(began), 0))
 	}
+<<<<<<< HEAD
 	w.reportFailed()
 	w.snapshot()
 }
@@ -268,6 +273,23 @@ func (w *Writer) reportFailed() {
 			w.group.cfg.Logger.Error("a projection of the program has failed; it is out of use in this session",
 				slog.String("session", w.Name()), slog.String("projection", name), slog.Any("err", errs[i]))
 		}
+=======
+	w.warnUnresolved()
+	w.snapshot()
+}
+
+// warnUnresolved logs the references that did not resolve since its last call: each
+// place in a definition once in the life of a session. Called with mu held.
+func (w *Writer) warnUnresolved() {
+	st := session.StageOf(w.fold)
+	if st == nil {
+		return
+	}
+	for _, u := range st.Unresolved(w.warned) {
+		w.warned++
+		w.group.cfg.Logger.Warn("a reference does not resolve", slog.String("session", w.Name()), slog.String("performance", u.Performance),
+			slog.String("definition", u.Definition), slog.String("action", u.Action), slog.String("member", u.Member), slog.String("reference", u.Reference))
+>>>>>>> main
 	}
 }
 

@@ -88,10 +88,16 @@ type Writer struct {
 	// group.mu once the writer is open.
 	noted eventlog.Head
 
+<<<<<<< HEAD
 	working atomic.Int64 // goroutines of Go
 	owned   any          // see Own
+=======
+	openedSeq eventlog.Seq  // the newest entry when the session was opened; immutable after Open
+	openedAt  time.Duration // of that entry; immutable after Open
+>>>>>>> main
 
 	mu       sync.Mutex
+	warned   int              // references that did not resolve and were logged; guarded by mu
 	fold     *projection.Fold // the newest state, perhaps not durable yet; nil before the first use; guarded by mu
 	snapped  eventlog.Seq     // the newest snapshot, or the entry at which the session was opened; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
@@ -142,6 +148,7 @@ func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority sessi
 	}
 	head := log.Head()
 	w.next.head, w.next.At, w.snapped = head, log.At(), head.Seq
+	w.openedSeq, w.openedAt = head.Seq, log.At()
 	if known := head.Seq == 0 || g.position(w.Name(), &w.next); known {
 		w.noted = head
 	} else {
@@ -203,7 +210,22 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 				slog.Uint64("declarations_not_in_force", refused), slog.Uint64("performances_not_made", skipped))
 		}
 	}
+<<<<<<< HEAD
 	w.fold, w.logBytes, w.snappedAt = fold, size, min(w.snappedAt, size)
+=======
+	w.fold, w.logBytes = fold, size
+	w.warned = 0
+	if st := session.StageOf(fold); st != nil {
+		// Those of the entries before the opening were logged by the program that recorded them.
+		for _, u := range st.Unresolved(0) {
+			if u.Signal > uint64(w.openedSeq) || u.At > w.openedAt {
+				break
+			}
+			w.warned++
+		}
+	}
+	w.warnUnresolved()
+>>>>>>> main
 	w.backlog.keepAll()
 	if cfg.Metrics != nil {
 		cfg.Metrics.FoldLoaded(w.Name(), seq, max(cfg.Now().Sub(began), 0))
