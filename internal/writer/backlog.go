@@ -3,10 +3,7 @@ package writer
 import (
 	"fmt"
 	"log/slog"
-<<<<<<< HEAD
 	"slices"
-=======
->>>>>>> main
 	"sync"
 	"time"
 
@@ -258,8 +255,8 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 	if metrics != nil {
 		metrics.Folded(w.Name(), int(t.Head().Seq-t.First())+1, w.Behind(), max(w.group.cfg.Now().Sub(began), 0))
 	}
-<<<<<<< HEAD
 	w.reportFailed()
+	w.warnUnresolved()
 	w.snapshot()
 }
 
@@ -273,9 +270,7 @@ func (w *Writer) reportFailed() {
 			w.group.cfg.Logger.Error("a projection of the program has failed; it is out of use in this session",
 				slog.String("session", w.Name()), slog.String("projection", name), slog.Any("err", errs[i]))
 		}
-=======
-	w.warnUnresolved()
-	w.snapshot()
+	}
 }
 
 // warnUnresolved logs the references that did not resolve since its last call: each
@@ -289,7 +284,6 @@ func (w *Writer) warnUnresolved() {
 		w.warned++
 		w.group.cfg.Logger.Warn("a reference does not resolve", slog.String("session", w.Name()), slog.String("performance", u.Performance),
 			slog.String("definition", u.Definition), slog.String("action", u.Action), slog.String("member", u.Member), slog.String("reference", u.Reference))
->>>>>>> main
 	}
 }
 

@@ -88,13 +88,11 @@ type Writer struct {
 	// group.mu once the writer is open.
 	noted eventlog.Head
 
-<<<<<<< HEAD
 	working atomic.Int64 // goroutines of Go
 	owned   any          // see Own
-=======
+
 	openedSeq eventlog.Seq  // the newest entry when the session was opened; immutable after Open
 	openedAt  time.Duration // of that entry; immutable after Open
->>>>>>> main
 
 	mu       sync.Mutex
 	warned   int              // references that did not resolve and were logged; guarded by mu
@@ -210,22 +208,19 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 				slog.Uint64("declarations_not_in_force", refused), slog.Uint64("performances_not_made", skipped))
 		}
 	}
-<<<<<<< HEAD
 	w.fold, w.logBytes, w.snappedAt = fold, size, min(w.snappedAt, size)
-=======
-	w.fold, w.logBytes = fold, size
-	w.warned = 0
 	if st := session.StageOf(fold); st != nil {
 		// Those of the entries before the opening were logged by the program that recorded them.
+		recorded := 0
 		for _, u := range st.Unresolved(0) {
 			if u.Signal > uint64(w.openedSeq) || u.At > w.openedAt {
 				break
 			}
-			w.warned++
+			recorded++
 		}
+		w.warned = max(w.warned, recorded) // more if the fold was dropped after they were logged
 	}
 	w.warnUnresolved()
->>>>>>> main
 	w.backlog.keepAll()
 	if cfg.Metrics != nil {
 		cfg.Metrics.FoldLoaded(w.Name(), seq, max(cfg.Now().Sub(began), 0))
