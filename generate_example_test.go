@@ -52,8 +52,10 @@ func lookAround(ctx context.Context) error {
 		return err
 	}
 	world := ses.Agents()
-	if _, err := world.Broadcast(ctx, enginetest.Draft("EntityCreated", "author", `{"entity_id":"door","entity_data":{}}`)); err != nil {
-		return err
+	for _, id := range []string{"door", "scout"} {
+		if _, err := world.Broadcast(ctx, enginetest.Draft("EntityCreated", "author", fmt.Sprintf(`{"entity_id":%q,"entity_data":{}}`, id))); err != nil {
+			return err
+		}
 	}
 	scout, err := world.Register(ctx, "scout", nil)
 	if err != nil {

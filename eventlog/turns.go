@@ -235,8 +235,10 @@ func (l *Log) lead(s *Session) {
 	case l.rounds <- s:
 	default:
 		l.leaders.Go(func() {
-			for ok := true; ok; s, ok = l.nextRound() {
+			for ok := true; ok; {
 				l.leadAll(s)
+				s = nil // an idle leader keeps no session alive
+				s, ok = l.nextRound()
 			}
 		})
 	}
