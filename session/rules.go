@@ -14,7 +14,8 @@ import (
 //
 //	0  sessions that recorded no number
 //	1  the rules of the first sessions with a number
-//	2  a tick that only lets time pass is no news to an agent: see agents.KindTimeTick
+//	2  a tick that only lets time pass is no news to an agent: see agents.KindTimeTick;
+//	   the stage notes references that do not resolve
 //
 // A session is folded by the rules under which it was recorded, from [FirstRules] on. One
 // of lower rules is folded by those of FirstRules: its chain and its entries are what
@@ -25,6 +26,10 @@ const Rules = 2
 
 // FirstRules is the number of the oldest rules that this program has; see [Rules].
 const FirstRules = 1
+
+// rulesUnresolved is the number of the rules from which on the stage notes references
+// that do not resolve.
+const rulesUnresolved = 2
 
 // ErrRules marks a session that was recorded under other rules than those of
 // this program; see [RulesError].

@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // A new session records the number of its rules, which the session's state has.
@@ -106,5 +107,41 @@ func TestRecordedRulesStay(t *testing.T) {
 			require.Equal(t, want.seq, view.ViewSeq, "rules %d, %s", rules, what)
 			require.Len(t, core.Tokens("a"), want.tokens, "rules %d, %s", rules, what)
 		}
+	}
+}
+
+// The stage of a session of earlier rules notes no reference that does not resolve, from
+// the first entry and from an image alike: its digests are those of earlier programs.
+func TestUnresolvedReferencesByRules(t *testing.T) {
+	ctx := t.Context()
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
+	require.NoError(t, err)
+	defer func() { _ = eng.Close() }()
+	for rules, want := range map[int]int{1: 0, session.Rules: 1} {
+		name := fmt.Sprintf("rules-%d", rules)
+		var d session.Drafts
+		for _, declaration := range enginetest.Definitions(t, `{"id":"work","on":"error","steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.extra"}]}`) {
+			d.Declaration(0, declaration)
+		}
+		sig, err := signal.Parse([]byte(`{"id":"s","type":"error","timestamp":0,"source":"test","payload":{"message":"m","severity":"error","agentId":"scout"}}`))
+		require.NoError(t, err)
+		d.Signal(0, sig)
+		opened := eventlog.Draft{Kind: eventlog.KindSession, Data: openedUnder(rules)}
+		_, err = eng.Restore(ctx, name, eventlog.Batch{Drafts: append([]eventlog.Draft{opened}, d.List()...)})
+		require.NoError(t, err)
+
+		whole, err := enginetest.ReplayedAt(ctx, eng, name, 3)
+		require.NoError(t, err)
+		parts, err := enginetest.ReplayedAt(ctx, eng, name, 2)
+		require.NoError(t, err)
+		parts, err = parts.Clone() // restored from an image
+		require.NoError(t, err)
+		for e, err := range enginetest.Replay(t, eng, name).Entries(ctx, 3) {
+			require.NoError(t, err)
+			require.NoError(t, parts.Apply(&e))
+		}
+		parts.Advance(parts.At()) // the step is due at the time of its signal
+		require.Len(t, session.StageOf(whole).Unresolved(0), want, "rules %d", rules)
+		require.Len(t, session.StageOf(parts).Unresolved(0), want, "rules %d, from an image", rules)
 	}
 }

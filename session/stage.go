@@ -50,8 +50,11 @@ func stageProjection(pc ProjectionConfig) projection.Projection {
 			return &stageState{Stage: s, fixed: fixed}, nil
 		},
 		Join: func(s projection.State, before func(string) projection.State) {
+			st := s.(*stageState)
+			if ses, ok := before(ProjectionSession).(*State); ok && ses.time.Authority != "" {
+				st.follow(ses.rules)
+			}
 			if p, ok := before(ProjectionPerformances).(*Performances); ok {
-				st := s.(*stageState)
 				st.performances = p
 				p.scheduler.Observe(st.Stage, st.Stage)
 			}
@@ -59,7 +62,18 @@ func stageProjection(pc ProjectionConfig) projection.Projection {
 	}
 }
 
+// follow has the stage fold by the rules of a number, which is not in its state: a fold
+// that has applied no entry gets it from the first one.
+func (s *stageState) follow(rules int) {
+	if rules < rulesUnresolved {
+		s.IgnoreUnresolved()
+	}
+}
+
 func (s *stageState) Apply(e *eventlog.Entry) {
+	if e.Seq == 1 {
+		s.follow(RulesOf(e))
+	}
 	switch e.Kind {
 	case eventlog.KindSignal:
 		if !s.Impressed() {

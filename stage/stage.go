@@ -167,6 +167,9 @@ type Stage struct {
 	newestActs        map[performanceKey]*act // the newest act of each performance
 	firstAct, lastAct *act
 
+	// ignoresUnresolved says that references that do not resolve are not noted.
+	ignoresUnresolved bool
+
 	beams       []*beam // in the order they began
 	sounds      []Sound
 	diagnostics diagnostics

@@ -41,8 +41,16 @@ type place struct {
 	action, member, reference string
 }
 
+// IgnoreUnresolved has s note no reference that does not resolve, as the stages of
+// earlier programs did. It must be called before the first act, and again on a restored
+// stage, whose state does not hold it.
+func (s *Stage) IgnoreUnresolved() { s.ignoresUnresolved = true }
+
 // warnUnresolved notes the references of the current act that do not resolve.
 func (s *Stage) warnUnresolved() {
+	if s.ignoresUnresolved {
+		return
+	}
 	s.unresolved = s.current.Act.AppendUnresolved(s.unresolved[:0])
 	for _, ref := range s.unresolved {
 		s.diagnostics.unresolve(ref, s)
