@@ -48,7 +48,8 @@ func TestMaxSkew(t *testing.T) {
 	require.NoError(t, err, "exactly a day ahead")
 	head := ses.Head()
 	_, err = ses.Record(t.Context(), sajou.Addition{Signals: []*signal.Signal{
-		enginetest.TaskSignal(3, wallHour), enginetest.TaskSignal(4, wallHour+2*day)}})
+		enginetest.TaskSignal(3, wallHour), enginetest.TaskSignal(4, wallHour+2*day),
+	}})
 	require.ErrorContains(t, err, "signal 2 of the record")
 	require.Equal(t, head, ses.Head(), "a record is refused as a whole")
 
@@ -102,11 +103,13 @@ func TestMaxSkewElsewhere(t *testing.T) {
 	const far = wallHour + 1<<41
 	eng, ses := skewed(t, sajou.Config{})
 	out, err := ses.Record(t.Context(), sajou.Addition{Recording: true, Key: "k", Signals: []*signal.Signal{
-		enginetest.TaskSignal(1, wallHour), enginetest.TaskSignal(2, far), enginetest.TaskSignal(3, wallHour), enginetest.TaskSignal(4, far)}})
+		enginetest.TaskSignal(1, wallHour), enginetest.TaskSignal(2, far), enginetest.TaskSignal(3, wallHour), enginetest.TaskSignal(4, far),
+	}})
 	require.NoError(t, err)
 	require.Equal(t, 1, out.OutOfOrder)
 	again, err := ses.Record(t.Context(), sajou.Addition{Recording: true, Key: "k", Signals: []*signal.Signal{
-		enginetest.TaskSignal(1, wallHour), enginetest.TaskSignal(2, far), enginetest.TaskSignal(3, wallHour), enginetest.TaskSignal(4, far)}})
+		enginetest.TaskSignal(1, wallHour), enginetest.TaskSignal(2, far), enginetest.TaskSignal(3, wallHour), enginetest.TaskSignal(4, far),
+	}})
 	require.NoError(t, err)
 	require.True(t, again.Repeat)
 	require.Zero(t, again.OutOfOrder)

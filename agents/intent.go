@@ -88,25 +88,6 @@ func ParseIntent(v signal.Value) (Intent, error) {
 	return in, nil
 }
 
-// value returns the intent as JSON.
-func (in Intent) value() signal.Value {
-	payload := in.Payload
-	if payload == nil {
-		payload = jsonvalue.Empty()
-	}
-	o := jsonvalue.Fields{
-		{"kind", jsonvalue.Text(in.Kind)},
-		{"payload", payload},
-		{"context_seq", jsonvalue.Uint(in.ContextSeq)},
-		{"req_id", jsonvalue.Text(in.ReqID)},
-		{"agent_id", jsonvalue.Text(in.AgentID)},
-	}
-	if !in.Unprioritized {
-		o = append(o, jsonvalue.NamedValue{"priority", signal.Int(int64(in.Priority)).Append(nil)})
-	}
-	return append(o, jsonvalue.NamedValue{"schema_version", jsonvalue.Text(in.SchemaVersion)}).Value()
-}
-
 // UUID returns the uuid of the effect that an intent becomes: derived, so that
 // it is the same wherever and however often it is decided. It is the
 // hexadecimal form of the first 16 bytes of SHA-256 over

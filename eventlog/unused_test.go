@@ -27,8 +27,7 @@ func TestUnusedSessionsAreLetGo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = kept.Append(t.Context(), one)
 	require.ErrorIs(t, err, eventlog.ErrClaimed)
-	runtime.KeepAlive(appender)
-	appender, kept = nil, nil
+	runtime.KeepAlive(appender) // the last use of the claim and of kept
 	const n = 100
 	for i := range n {
 		s, err := log.Session(fmt.Sprint("s", i))

@@ -39,15 +39,15 @@ func (s *Store) Supersede(session, projection string, version uint32, seq eventl
 		}
 		return names
 	}
-	var any bool
+	var some bool
 	err := s.use(func(db *bolt.DB) error {
 		return db.View(func(tx *bolt.Tx) error {
 			root := tx.Bucket([]byte(rootBucket))
-			any = root != nil && len(old(root)) > 0
+			some = root != nil && len(old(root)) > 0
 			return nil
 		})
 	})
-	if err == nil && any {
+	if err == nil && some {
 		err = s.update(func(root *bolt.Bucket) error {
 			for _, name := range old(root) {
 				if err := root.DeleteBucket(name); err != nil {

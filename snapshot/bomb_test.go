@@ -21,12 +21,12 @@ import (
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
-// value returns a stored image in the layout of the package comment, with any frame.
-func value(session string, seq eventlog.Seq, length uint32, frame []byte) []byte {
+// value returns a stored image of session "a" in the layout of the package comment, with any frame.
+func value(seq eventlog.Seq, length uint32, frame []byte) []byte {
 	v := append(make([]byte, 13), frame...)
 	v[0] = 1
 	binary.BigEndian.PutUint32(v[9:], length)
-	binary.BigEndian.PutUint64(v[1:], snapshot.Checksum(session, uint64(seq), v))
+	binary.BigEndian.PutUint64(v[1:], snapshot.Checksum("a", uint64(seq), v))
 	return v
 }
 
@@ -97,7 +97,7 @@ func TestAttackBombs(t *testing.T) {
 			s := open(t, path, snapshot.Config{})
 			put(t, s, "a", image(10, 20))
 			require.NoError(t, s.Close())
-			forge(t, path, "a", 20, value("a", 20, tt.length, tt.frame))
+			forge(t, path, "a", 20, value(20, tt.length, tt.frame))
 			s = open(t, path, snapshot.Config{ReadOnly: true})
 			cost := allocated(func() {
 				if img, ok, err := s.Nearest("a", 100, set, anyHead); err != nil || !ok || img.Head.Seq != 10 {
@@ -142,7 +142,7 @@ func TestImagesBelongToTheirSession(t *testing.T) {
 	require.NoError(t, s.Close())
 	plain, err := projection.AppendImage(nil, image(10, 20))
 	require.NoError(t, err)
-	v := value("a", 10, uint32(len(plain)), deflate(t, plain, len(plain)))
+	v := value(10, uint32(len(plain)), deflate(t, plain, len(plain)))
 	for _, tt := range []struct {
 		session string
 		seq     eventlog.Seq
@@ -196,7 +196,7 @@ func TestAttackValues(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			frame[rng.IntN(len(frame))] ^= 1 << rng.IntN(8)
 		}
-		forge(t, path, "a", 20, value("a", 20, uint32(len(p)+rng.IntN(2)*rng.IntN(100)), frame[:len(frame)-rng.IntN(2)*rng.IntN(8)]))
+		forge(t, path, "a", 20, value(20, uint32(len(p)+rng.IntN(2)*rng.IntN(100)), frame[:len(frame)-rng.IntN(2)*rng.IntN(8)]))
 		s := open(t, path, snapshot.Config{ReadOnly: true})
 		img, ok, err := s.Nearest("a", 100, set, anyHead)
 		if err != nil || !ok || img.Head.Seq != 10 && img.Head.Seq != 20 || img.At < 0 {

@@ -196,8 +196,8 @@ func TestListLengths(t *testing.T) {
 	s := open(t, path, snapshot.Config{})
 	put(t, s, "a", image(1, 100))
 	require.NoError(t, s.Close())
-	v := value("a", 2, 77, nil)
-	old := value("a", 3, 77, nil)
+	v := value(2, 77, nil)
+	old := value(3, 77, nil)
 	old[0] = 2
 	forge(t, path, "a", 2, v)
 	forge(t, path, "a", 3, old)

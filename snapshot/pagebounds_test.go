@@ -58,13 +58,13 @@ func header(id uint64, flags, count uint16, overflow uint32) string {
 	return string(order.AppendUint32(b, overflow))
 }
 
-// leaf and branch return the contents of page id.
+// leaf returns the contents of page id, and branch those of page 3.
 func leaf(id uint64, elements ...element) string {
 	return header(id, leafPage, uint16(len(elements)), 0) + body(leafPage, elements...)
 }
 
-func branch(id uint64, elements ...element) string {
-	return header(id, branchPage, uint16(len(elements)), 0) + body(branchPage, elements...)
+func branch(elements ...element) string {
+	return header(3, branchPage, uint16(len(elements)), 0) + body(branchPage, elements...)
 }
 
 // inline returns the value of a bucket that holds its only leaf.
@@ -186,26 +186,26 @@ func TestPageBounds(t *testing.T) {
 		{"overflow beyond the end", fileOf(none, long(2), "rest"), "page 3 is damaged"},
 		{"overflow over a free page", fileOf(free(2, 4), long(1), "rest"), "page 4 cannot be free"},
 		{"a free list as tree", file(metaOf(2, 3, 4, 2), metaOf(2, 3, 4, 1), none, free(3)), "page 2 is not a page of a tree"},
-		{"an empty branch", fileOf(none, branch(3)), "page 3 is not a page of a tree"},
+		{"an empty branch", fileOf(none, branch()), "page 3 is not a page of a tree"},
 
-		{"elements up to the end", fileOf(none, branch(3, dup(63)...), leaf(4)), "out of order"},
+		{"elements up to the end", fileOf(none, branch(dup(63)...), leaf(4)), "out of order"},
 		{"an element too many", fileOf(none, header(3, branchPage, 64, 0)), "cannot hold 64"},
 		{"a key up to the end", fileOf(none, leaf(3, element{key: wide(room - 16)})), ""},
 		{"a key beyond the end", fileOf(none, header(3, leafPage, 1, 0)+body(leafPage, element{key: wide(room - 15)})[:room]), "lies outside"},
 		{"a value up to the end", fileOf(none, leaf(3, element{key: "k", value: wide(room - 17)})), ""},
 		{"a value beyond the end", fileOf(none, header(3, leafPage, 1, 0)+body(leafPage, element{key: "k", value: wide(room - 16)})[:room]), "lies outside"},
-		{"a branch's key up to the end", fileOf(none, branch(3, element{key: wide(room - 16), child: 4}), leaf(4)), ""},
+		{"a branch's key up to the end", fileOf(none, branch(element{key: wide(room - 16), child: 4}), leaf(4)), ""},
 		{"a key in the elements", fileOf(none, leaf(3, element{key: "k", pos: 15})), "lies outside"},
 		{"a second key in the elements", fileOf(none, leaf(3, element{key: "a"}, element{key: "b", pos: 15})), "lies outside"},
 		{"no key", fileOf(none, leaf(3, element{value: "v"})), "out of order"},
-		{"no key in a branch", fileOf(none, branch(3, element{child: 4}, element{key: "b", child: 5}), leaf(4), leaf(5)), ""},
+		{"no key in a branch", fileOf(none, branch(element{child: 4}, element{key: "b", child: 5}), leaf(4), leaf(5)), ""},
 		{"keys in order", fileOf(none, leaf(3, element{key: "a"}, element{key: "b"}, element{key: "c"})), ""},
 		{"equal keys", fileOf(none, leaf(3, element{key: "a"}, element{key: "a"})), "out of order"},
 		{"a third key before the second", fileOf(none, leaf(3, element{key: "a"}, element{key: "c"}, element{key: "b"})), "out of order"},
-		{"a third key before the second in a branch", fileOf(none, branch(3, element{key: "a", child: 4}, element{key: "c", child: 5}, element{key: "b", child: 6}), leaf(4), leaf(5), leaf(6)), "keys of page 3 are out of order"},
-		{"a child twice", fileOf(none, branch(3, element{key: "a", child: 4}, element{key: "b", child: 4}), leaf(4)), "page 4 is in two places"},
+		{"a third key before the second in a branch", fileOf(none, branch(element{key: "a", child: 4}, element{key: "c", child: 5}, element{key: "b", child: 6}), leaf(4), leaf(5), leaf(6)), "keys of page 3 are out of order"},
+		{"a child twice", fileOf(none, branch(element{key: "a", child: 4}, element{key: "b", child: 4}), leaf(4)), "page 4 is in two places"},
 		{"an unknown element", fileOf(none, leaf(3, element{flags: 2, key: "a"})), "unknown element"},
-		{"a child beyond", fileOf(none, branch(3, element{key: "a", child: 5}), leaf(4)), "page 5 of 5"},
+		{"a child beyond", fileOf(none, branch(element{key: "a", child: 5}), leaf(4)), "page 5 of 5"},
 
 		{"a bucket of a page", fileOf(none, leaf(3, element{flags: 1, key: "a", value: at(4)}), leaf(4)), ""},
 		{"a second bucket of a page", fileOf(none, leaf(3, element{key: "a", value: "xyz"}, element{flags: 1, key: "bb", value: at(4)}), leaf(4)), ""},

@@ -54,9 +54,10 @@ func DerivedFrom(field string) (base string, ok bool) {
 // (requirements, 13.5). The error is an [*EffectError].
 func MoveTarget(payload signal.Value) (Position, error) {
 	name := "to"
-	v, ok := payload.Get(name)
+	v, _ := payload.Get(name)
 	if !isTarget(v) {
 		name = legacyTarget
+		var ok bool
 		if v, ok = payload.Get(name); !ok {
 			return Position{}, &EffectError{Kind: KindMove, Path: "/payload/to", Reason: textMissing, Err: ErrPayload}
 		}
