@@ -42,6 +42,7 @@ func TestConversationWithInterruption(t *testing.T) {
 	if cause := context.Cause(token.Context()); !errors.As(cause, &interrupted) || !strings.HasPrefix(interrupted.Reason, "stale_due_to") {
 		t.Fatalf("the generation ended by %v, want stale_due_to…", cause)
 	}
+	require.NoError(t, world.Settle(ctx)) // a cancellation is sent before the deliveries
 	heard := drain(t, c)
 	if len(told) == 0 || len(heard) != 2 || heard[0].ViewSeq >= heard[1].ViewSeq {
 		t.Errorf("C was told %v and then %v, want two messages in order", told, heard)
