@@ -15,7 +15,8 @@ func Export(a *cli.App) *cobra.Command {
 		Short: "Write a session as JSONL",
 		Long: `Export writes the signals of a session to stdout, one JSON object a line.
 Importing them gives the same values: 64-bit integers, floats and the order of
-payload members are kept. Other entries are left out.
+payload members are kept. Other entries are left out. With -o json the lines are
+the elements of one array.
 
 --all writes every entry, in the form of cat -o jsonl.
 
@@ -44,7 +45,9 @@ The first line has the name of the session and its genesis hash.`,
 				return err
 			}
 			o := a.Output()
-			o.Format = "jsonl"
+			if o.Format == "text" {
+				o.Format = "jsonl"
+			}
 			format := session.ExportSignals
 			switch {
 			case all:
@@ -56,7 +59,7 @@ The first line has the name of the session and its genesis hash.`,
 				return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
 			}
 			if from > to {
-				return o.Flush()
+				return o.End()
 			}
 			for line, err := range session.ExportLines(cmd.Context(), t.Log, format, from, to) {
 				if err != nil {
@@ -66,7 +69,7 @@ The first line has the name of the session and its genesis hash.`,
 					return err
 				}
 			}
-			return o.Flush()
+			return o.End()
 		},
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "write the bytes that the hashes cover, in base64")
