@@ -672,24 +672,6 @@ func (c *Core) applyEffect(v signal.Value, out *Applied) error {
 	return nil
 }
 
-// rulesPassingTime is the number of the rules from which on the passing of time is no
-// news: before, each tick made every context stale, and cancelled the generations of the
-// agents that were sent it.
-const rulesPassingTime = 2
-
-// passesTime reports whether an effect moves time and nothing else, unless a handler
-// gives it a meaning that an agent can see. An agent that observes such an effect is
-// sent it, but it makes no context stale, by whatever policy, and interrupts nothing.
-func (c *Core) passesTime(e world.Effect) bool {
-	return e.Kind == KindTimeTick && e.ReqID == "" && c.rules >= rulesPassingTime
-}
-
-// SetRules has c fold by the rules of a number, which the first entry of a session
-// records; see session.Rules. It must be called before the first record is applied, and
-// again on a restored core, whose state does not hold the number. A new core has the
-// present rules.
-func (c *Core) SetRules(number int) { c.rules = number }
-
 // arrives returns when the delta of an effect would reach an agent.
 func (c *Core) arrives(a *agentState, e world.Effect) time.Duration {
 	if a.settings.Latency == (flow.Latency{}) {

@@ -252,7 +252,7 @@ func TestStalledGeneratorIsHalted(t *testing.T) {
 			if !c.Read().Equal(enginetest.StoryBegin) {
 				t.Errorf("time has passed")
 			}
-			c.wantRecorded(got.Attempts, agentslive.ReasonCompleted) // that a token was in vain follows from the news
+			c.wantRecorded(got.Attempts, agentslive.ReasonCompleted) // that a token is stale follows from the deliveries
 			close(release)
 		})
 	}
