@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/sajou-dev/sajou-go/agents/world"
 )
 
 // An agent's own numbers count its deliveries, from 0 for the first view: each delta
