@@ -292,8 +292,8 @@ func TestOneSourceInItsOrder(t *testing.T) {
 	}
 }
 
-// TestSpeakerHasAnEntity shows that an agent without an entity is told that no one would
-// hear it, and that its private message, which its target keeps, is accepted.
+// TestSpeakerHasAnEntity shows that the public message of an agent without an entity is
+// refused, and that its private message, which its target keeps, is accepted.
 func TestSpeakerHasAnEntity(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off","intent_kinds":["SpeakResponse","MessageEmitted"]}`)
 	r.must(r.core.Register(agents.Registration{AgentID: "ghost", Policy: parse(t, `{"policy":"everything"}`)}))

@@ -33,7 +33,7 @@ const coreVersion = 6
 //	value          as registered
 //	observer       bytes of [view.Observer.AppendState]
 //	sent           [view_seq, increase…] of the last deliveries; -n stands for n
-//	               deliveries that were no news and followed the one before it
+//	               deliveries that followed the one before it and only moved time
 //	interrupted    time of the last interruption, or nil
 //	arrivals       [[at, seq, own, visible, [class…], [path…]]…]
 //	uses           [[at, intents, tokens]…]
@@ -146,7 +146,7 @@ func (a *agentState) appendSent(dst []byte) []byte {
 	return dst
 }
 
-// quiet returns how many deliveries that were no news followed element i of sent.
+// quiet returns how many deliveries that only moved time followed element i of sent.
 func (a *agentState) quiet(i int) uint64 { return a.end(i) - a.sent[i].number - 1 }
 
 func appendNames(dst []byte, names []string) []byte {
@@ -262,7 +262,7 @@ func (c *Core) restoreAgent(r *codec.StateReader) *agentState {
 		a.inFlightBytes += n.footprint.size()
 		if r.Err == nil && (n.at < last || n.at > a.delivered || n.seq <= newest || a.inFlightBytes > maxNews+2*maxInFlight ||
 			!ordered(n.footprint.Classes) || !ordered(n.footprint.Paths)) {
-			r.Fail("news out of order")
+			r.Fail("deltas in flight out of order")
 		}
 		if r.Err != nil {
 			return nil

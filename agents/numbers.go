@@ -15,8 +15,9 @@ import (
 // numbers and translates both ways.
 //
 // For that the state holds the global_seqs of an agent's last deliveries, so a replay
-// gives the same numbers. A delivery that is no news, see passesTime, has a number of
-// its own but the view_seq of the one before it, so that no context becomes stale by it.
+// gives the same numbers. The delivery of an effect that only moves time, see
+// passesTime, has a number of its own but the view_seq of the delivery before it, so
+// that it makes no context stale.
 
 // MaxSent is how many of an agent's last deliveries can be told apart; those of the
 // passing of time do not count. A staleness threshold of as many or more means any
@@ -27,7 +28,7 @@ const MaxSent = 256
 // numbers decrease.
 type sent []sentDelivery
 
-// sentDelivery is one delivery, with those after it that were no news: they have its
+// sentDelivery is one delivery, with those after it that only moved time: they have its
 // view_seq, and the numbers up to that of the next element.
 type sentDelivery struct {
 	seq    uint64 // its view_seq
@@ -155,8 +156,8 @@ func (c *Core) ContextSeq(now time.Duration, agent string, number uint64) uint64
 	}
 }
 
-// rulesPassingTime is the number of the rules from which on the passing of time is no
-// news: before, each tick made every context stale, and cancelled the generations of the
+// rulesPassingTime is the number of the rules from which on the passing of time makes no
+// context stale: before, each tick made every context stale, and cancelled the generations of the
 // agents that were sent it.
 const rulesPassingTime = 2
 

@@ -163,7 +163,7 @@ type Config struct {
 
 // KindTimeTick is the kind of effect of a tick. An agent that observes it is sent it. It
 // makes no context stale and interrupts no generation, under any policy, unless a handler
-// makes it change the agent's view: that time passes is no news.
+// makes it change the agent's view.
 const KindTimeTick = "TimeTick"
 
 // maxAgents bounds [Config.MaxAgents].

@@ -77,7 +77,7 @@ func TestTimeIsNoNews(t *testing.T) {
 			}
 			assert.Equal(t, r.core.Number("a", r.core.Seq()), restored.Number("a", r.core.Seq()))
 
-			// What somebody says still is news.
+			// A message still makes the context stale.
 			first := r.core.ContextSeq(r.now, "a", 1)
 			for i := range 3 {
 				r.draft(agents.EffectDraft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, fmt.Sprintf(`{"entity_id":"b","fields":{"n":%d}}`, i))})
@@ -134,7 +134,7 @@ func TestTickWithAMeaning(t *testing.T) {
 	in := speak("b", "x", c.ContextSeq(r.now, "b", 1))
 	in.Kind = agents.KindTimeTick
 	require.NoError(t, r.submit(in).Err())
-	require.Len(t, r.gone, 2, "an intent of the kind is news, to its agent too")
+	require.Len(t, r.gone, 2, "an intent of the kind interrupts, its own agent too")
 	_, records, err := c.Issue(r.now, agents.TokenRequest{AgentID: "a", ReqID: "s", Current: true, Deadline: time.Hour})
 	r.must(records, err)
 	r.tick(1)

@@ -56,7 +56,7 @@ type TokenRequest struct {
 	Deadline       time.Duration // from now; 0 means the agent's setting
 	Budget         int64         // 0 means the agent's setting
 	// ContextDigest is that of the view which the agent has been sent by now; empty
-	// means that of the view with all news on its way.
+	// means that of the view with all deltas in flight.
 	ContextDigest string
 	// Prompted says that the engine hands the view to a prompt: the record says so,
 	// and each attempt at the generation is recorded with what it was sent.

@@ -249,7 +249,7 @@ func (t *Telemetry) SinkCalled(_, sink, call string, took time.Duration) {
 	t.sinkCall.Record(context.Background(), took.Seconds(), with(attribute.String("sink", sink), attribute.String("call", call)))
 }
 
-// SinkDetached counts a sink that is no longer attached.
+// SinkDetached counts the end of an attachment.
 func (t *Telemetry) SinkDetached(_, sink string, err error) {
 	t.sinks.Add(context.Background(), -1, with(attribute.String("sink", sink)))
 	t.sinksDetached.Add(context.Background(), 1, with(attribute.String("sink", sink), outcome(err)))

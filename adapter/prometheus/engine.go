@@ -147,7 +147,7 @@ func (c *Collector) SinkCalled(_, sink, call string, took time.Duration) {
 	c.engine.sinkCall.WithLabelValues(sink, call).Observe(took.Seconds())
 }
 
-// SinkDetached counts a sink that is no longer attached, with the reason.
+// SinkDetached counts the end of an attachment, by its reason.
 func (c *Collector) SinkDetached(_, sink string, err error) {
 	reason := "error"
 	switch {

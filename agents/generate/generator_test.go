@@ -50,7 +50,7 @@ func TestRetries(t *testing.T) {
 		}
 		c.wantRecorded(got.Attempts, agentslive.ReasonCompleted)
 
-		// News that comes while it waits has it begin anew at once.
+		// An effect that arrives during the delay starts the next attempt at once.
 		done = c.generate(c.Context(), failing(no), enginetest.Request("news"))
 		c.happens("door")
 		if got := c.now(done); got.err != nil || got.Text != "good" || len(got.Interruptions) != 1 {
@@ -186,10 +186,10 @@ type faulty struct{}
 // noSequence is a generator that returns none, and has a name that panics.
 type noSequence struct{}
 
-// deaf goes on when it is told to stop.
+// deaf ignores the end of its context.
 type deaf struct{}
 
-// Whatever a generator does is a failure of its own and no end of the host.
+// A generator that panics or misbehaves fails its own generation; the program goes on.
 func TestPanickingGenerator(t *testing.T) {
 	boom := errors.New("boom")
 	act := func(f func()) generate.Generator {

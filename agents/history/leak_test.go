@@ -239,7 +239,7 @@ func TestForgedAttempts(t *testing.T) {
 	}
 }
 
-// A misspelt name is no proof: what never existed was never sent to anybody.
+// A misspelt name proves nothing: an entity that never existed was never sent.
 func TestLeakOfNothing(t *testing.T) {
 	v := enginetest.RecordVault(t, sajou.Config{})
 	v.Happens("EntityCreated", "gm", `{"entity_id":"ghost","entity_data":{"age":900}}`)
@@ -262,8 +262,8 @@ func TestLeakOfNothing(t *testing.T) {
 	}
 }
 
-// Words of a director that have a secret may have gone to an agent who is its
-// character; words that do not have it went to nobody.
+// Guidance that contains the secret may have reached the agent that plays the
+// character; guidance without the secret reveals it to no agent.
 func TestLeakOfGuidance(t *testing.T) {
 	v := enginetest.RecordVault(t, sajou.Config{})
 	ses, err := v.Eng.Session(t.Context(), "vault")

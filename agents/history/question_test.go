@@ -34,9 +34,9 @@ func path(t testing.TB, s string) jsondoc.Pointer {
 	return p
 }
 
-// TestKnows shows that an agent knows what has reached it, not what has
-// happened; that it remembers what it saw and is told nothing more of; and that what was
-// on its way when it left never came.
+// TestKnows shows that an agent knows the deltas that have reached it, not the present
+// world; that it keeps an entity that it has seen and that its policy no longer shows;
+// and that a delta in flight when the agent leaves is never delivered.
 func TestKnows(t *testing.T) {
 	v := enginetest.RecordVault(t, sajou.Config{SnapshotEvery: 2})
 	v.Mark("begun")
@@ -232,8 +232,7 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// TestLeakOfRelations shows that an entity is told of by a list of
-// relationships too.
+// TestLeakOfRelations shows that a list of relationships reveals an entity too.
 func TestLeakOfRelations(t *testing.T) {
 	for _, typed := range []string{"true", "false"} {
 		v := enginetest.RecordVault(t, sajou.Config{})
@@ -401,8 +400,8 @@ func TestTryPolicy(t *testing.T) {
 	}
 }
 
-// TestQuestionErrors shows that nobody is told of an agent that never was, and
-// that a question ends with its context.
+// TestQuestionErrors shows that a question about an unknown agent fails, and that a
+// question ends with its context.
 func TestQuestionErrors(t *testing.T) {
 	v := enginetest.RecordVault(t, sajou.Config{})
 	ctx, cancel := context.WithCancel(t.Context())

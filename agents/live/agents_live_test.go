@@ -279,7 +279,7 @@ func tick(t *testing.T) {
 }
 
 // A generation of 600 ms comes to its end though the game ticks each 50 ms and the ticks
-// are effects: that time passes is no news.
+// are effects, because the passing of time makes no context stale.
 func TestGenerationOutlastsTicks(t *testing.T) {
 	ses := enginetest.BeginWorld(t, session.TimeSim)
 	world := ses.Agents()

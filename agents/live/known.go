@@ -62,8 +62,8 @@ func (k knownViews) onApplied(e *eventlog.Entry, r signal.Record, out agents.App
 	}
 }
 
-// knownView returns the view that was delivered to an agent by now, an empty one if
-// there is no such agent.
+// knownView returns the view that was delivered to an agent by now, an empty one for an
+// unknown agent.
 func (t *turn) knownView(id string) (agentview.View, error) {
 	now := max(t.now, t.core.Now())
 	if t.core.Reached(id, now) {

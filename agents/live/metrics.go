@@ -42,8 +42,8 @@ type WorldMetrics interface {
 	// WorldOpened: a world is live from here on. Reports about its agents and
 	// its number follow. It is called once, by the goroutine that opens the world.
 	WorldOpened(world string)
-	// WorldClosed: a world is no longer live. All its agents are gone with it,
-	// without an AgentLeft of their own.
+	// WorldClosed reports that a world has stopped. Its agents have stopped too; no
+	// AgentLeft is reported for them.
 	WorldClosed(world string)
 
 	// AgentJoined: an agent was registered, or it was there when its world was opened.

@@ -96,7 +96,7 @@ func (f *observationQueue) handOut(n delivery) agents.Delivery {
 	return n.Delivery
 }
 
-// put adds a delta, or notes that there is no room. It returns the number of deltas
+// put adds a delta, or records that the queue is full. It returns the number of deltas
 // that wait, and the number of those that were lost, with the reason.
 func (f *observationQueue) put(n delivery) (waits, lost int, reason DropReason) {
 	f.mu.Lock()

@@ -256,7 +256,7 @@ func (o *Observer) Update(w world.ReadOnly, e world.Effect, c world.Changes) (De
 	return delta, ok
 }
 
-// Pass is [Observer.Update] for an effect that is no news unless it changes the view:
+// Pass is [Observer.Update] for an effect that makes no context stale unless it changes the view:
 // a delta without operations has the view_seq of the one before it.
 func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delta, bool) {
 	vp := newViewpoint(w, o.agent)

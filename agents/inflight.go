@@ -145,7 +145,7 @@ func (a *agentState) send(now time.Duration, n inFlightDelta) {
 	}
 }
 
-// joinLast joins the last delta in flight and one for which there is no room. The result
+// joinLast joins the last delta in flight and one that exceeds the bound. The result
 // arrives with the later one and conflicts with everything that either does.
 func (a *agentState) joinLast(n inFlightDelta) {
 	last := &a.inFlight[len(a.inFlight)-1]
