@@ -312,7 +312,8 @@ func same(ctx context.Context, t *rapid.T, genesis, snapshots *replay.Replay, cu
 	b, err := snapshots.At(ctx, m)
 	require.NoError(t, err)
 	if x, y, z := enginetest.Digests(a), enginetest.Digests(b), enginetest.Digests(cut); x != y || x != z {
-		t.Fatalf("at %v: from the first entry %s, from a snapshot %s, cut otherwise %s", m, x, y, z)
+		t.Fatalf("at %v: from the first entry %s, from a snapshot %s, cut otherwise %s\nthe view from the first entry (-), from a snapshot (+):\n%s\ncut otherwise (+):\n%s",
+			m, x, y, z, cmp.Diff(a.View(), b.View()), cmp.Diff(a.View(), cut.View()))
 	}
 	for _, other := range []*projection.Fold{b, cut} {
 		if diff := cmp.Diff(session.StageOf(a).Frame(), session.StageOf(other).Frame(), cmpopts.IgnoreFields(stage.Frame{}, "Scene")); diff != "" {

@@ -59,5 +59,5 @@ func (r *registry) unlist(on string, slot int32) {
 
 // has reports whether d is in force at a slot.
 func (r *registry) has(d *definition.Definition, slot int32) bool {
-	return slot >= 0 && r.all[slot] == d
+	return r.all[slot] == d
 }

@@ -191,7 +191,10 @@ func (r *stateReader) performance(s *Scheduler, retired []*definition.Definition
 	if p.cue = cues[number]; place < len(s.registry.all) {
 		p.slot, p.def = int32(place), s.registry.all[place]
 	} else {
-		p.slot, p.def = -1, retired[place-len(s.registry.all)]
+		// Its slot is that of the definition that replaced it, as if it had never been
+		// stored: the slot is told to others.
+		p.def = retired[place-len(s.registry.all)]
+		p.slot = s.registry.byID[p.def.Name()]
 	}
 	if p.cue.resolver.Type == "" {
 		p.cue.resolver.Type = p.def.On()
