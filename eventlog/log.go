@@ -579,6 +579,21 @@ func (l *Log) Close() error {
 	return nil
 }
 
+// Flush moves all durable entries into tables, so that [Log.DiskSize] counts them.
+func (l *Log) Flush() error {
+	if err := l.acquire(); err != nil {
+		return err
+	}
+	defer l.release()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	if err := l.db.Flush(); err != nil {
+		return fmt.Errorf("eventlog: flush: %w", err)
+	}
+	return l.writable()
+}
+
 // DiskUsage is the space that a store takes on the disk, in bytes as the file system
 // allocates them: Tables, Logs (the write-ahead log), Snapshots, and Other files.
 type DiskUsage = storefile.DiskUsage
