@@ -6,7 +6,10 @@
 // docs/glossary.md has the nouns of all packages.
 package layers
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const module = "github.com/sajou-dev/sajou-go"
 
@@ -42,7 +45,8 @@ var layers = []layer{
 	{"internal/wording", pure, nil},
 	{"signal", pure, []string{"internal/jsonpointer", "internal/wording"}},
 	{"internal/detmath", pure, nil},
-	{"authored", pure, []string{"signal", "internal/jsonpointer"}},
+	{"internal/yaml", pure, []string{"signal"}},
+	{"authored", pure, []string{"signal", "internal/jsonpointer", "internal/yaml"}},
 	{"internal/spelling", pure, nil},
 	{"internal/find", pure, nil},
 	{"internal/statecodec", pure, []string{"signal"}},
@@ -66,7 +70,6 @@ var layers = []layer{
 	{"director", pure, []string{"signal", "internal/wording", "internal/statecodec", "director/episode"}},
 	{"director/explore", pure, []string{"internal/wording", "signal", "director/episode", "director"}},
 	{"director/script", pure, []string{"director/episode", "director"}},
-	{"internal/yaml", pure, []string{"signal"}},
 	{"stage/scene", pure, []string{"signal", "internal/find", "internal/wording", "choreography/definition", "choreography/language", "authored"}},
 	{"stage", pure, []string{"signal", "choreography/curve", "choreography/definition", "choreography", "stage/scene", "internal/statecodec", "internal/wording"}},
 	{"stage/picture", pure, []string{"stage/scene", "stage"}},
@@ -98,6 +101,7 @@ var layers = []layer{
 	{"adapter/otel", effects, []string{"agents", "agents/flow", "eventlog", "agents/live", "director/live", "."}},
 	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "agents/jsondoc", "agents/view", "session"}},
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "session"}},
+	{"docs/examples/service", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "eventlog", "projection", "replay", "session", "stage/live", "agents/message", "adapter/prometheus", "."}}, // the program of docs/embedding.md
 	{"internal/enginetest", effects, []string{"signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},
 	{"internal/conformance", effects, nil},
 	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/scene", "internal/wording", "authored"}},
@@ -113,7 +117,7 @@ var layers = []layer{
 	{"internal/layers", effects, nil},
 	{"internal/fpcheck", effects, []string{"internal/layers"}},
 	{"cmd/sajou-replay/internal/cli", effects, []string{"internal/termtext", "signal", "authored", "internal/spelling", "choreography/language", "choreography", "agents", "director/episode", "stage/scene", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", ".", "director/play", "internal/lint", "internal/memlimit"}},
-	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "internal/yaml", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
 	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", "cmd/sajou-replay/internal/cli"}},
@@ -174,6 +178,19 @@ func Packages() []string {
 	var dirs []string
 	for _, l := range layers {
 		dirs = append(dirs, l.dir)
+	}
+	return dirs
+}
+
+// Public returns the packages that other programs can import, relative to the module's
+// root and in the order of the list.
+func Public() []string {
+	var dirs []string
+	for _, dir := range Packages() {
+		first, _, _ := strings.Cut(dir, "/")
+		if first != "cmd" && first != "docs" && !slices.Contains(strings.Split(dir, "/"), "internal") {
+			dirs = append(dirs, dir)
+		}
 	}
 	return dirs
 }
