@@ -100,13 +100,13 @@ func Prune(a *cli.App) *cobra.Command {
 		Short: "Delete old sessions, by age and by size",
 		Long: `Prune deletes the sessions whose last entry is older than --older-than, and then
 those with the oldest last entry until the others together take at most
---max-size; see delete. The age is that of the timestamps in the session. A session
-whose time is not that of the wall clock, as sim and episode play record it, has no
-age: only --max-size deletes it, after all others. The size is the one that
-ls -o json tells, an estimate of the bytes in tables.
+--max-size; see delete. The age is that of the timestamps in the session. A
+session whose time is not that of the wall clock, as sim and episode play record
+it, has no age: only --max-size deletes it, after all others. The size is the one
+that ls -o json tells, an estimate of the bytes in tables.
 
-Prune prints a line for each deleted session. --dry-run prints the same and deletes
-nothing.`,
+Prune prints a line for each deleted session. --dry-run prints the same and
+deletes nothing.`,
 		Example: `  sajou-replay prune --older-than 720h --dry-run
   sajou-replay prune --older-than 720h --max-size 2GB
   sajou-replay prune --max-size 500MB --dry-run -o jsonl`,
