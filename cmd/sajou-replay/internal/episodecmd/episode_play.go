@@ -141,8 +141,8 @@ func playEpisode(a *cli.App, cmd *cobra.Command, name string, f *playFlags) (err
 	// sitting awaits again what this one did.
 	defer context.AfterFunc(ctx, func() { _ = shut() })()
 	o := a.Output()
-	keys, terminal := a.Stdin.(*os.File)
-	if terminal && a.Format == "text" && cli.IsTerminal(keys) && cli.IsTerminal(a.Stdout) {
+	keys, _ := a.Stdin.(*os.File)
+	if a.Format == "text" && a.IsInteractive() {
 		err = s.PlayTerminal(ctx, play.Terminal{
 			Keys: keys, Out: a.Stdout, Color: os.Getenv("NO_COLOR") == "", Directions: f.directions, Interrupted: cancel,
 		})
