@@ -244,6 +244,9 @@ func TestExitCodes(t *testing.T) {
 		{"import - --define " + file + "nothing", 2},
 		{"import - --define " + dir, 2},
 		{"version", 0},
+		{"version 1", 2},
+		{"--version", 0},
+		{"--version nonsense", 0},
 	} {
 		args := append([]string{"-C", store, "--wait", "0"}, strings.Fields(tc.args)...)
 		r := sajouReplay(t.Context(), t, strings.NewReader(""), args...)

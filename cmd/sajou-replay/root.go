@@ -224,6 +224,7 @@ The help of a command says which apply to it.`,
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
+	versionFlag(a, root)
 	return root
 }
 
