@@ -81,5 +81,7 @@
 //   - Opening after a crash continues from the newest good snapshot and the
 //     entries behind it.
 //
-// docs/glossary.md has the nouns of all packages.
+// docs/embedding.md is a whole service, from Open to a graceful stop, and
+// docs/compatibility.md tells what later versions keep. docs/glossary.md has the nouns of
+// all packages.
 package sajou

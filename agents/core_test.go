@@ -132,8 +132,8 @@ func (r *run) take(out agents.Applied) {
 		r.views[d.Agent] = view
 		entities, _ := view.Get("visible_entities")
 		relations, _ := view.Get("visible_relationships")
-		if got := (agentview.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest {
-			r.t.Fatalf("the view of %q has the digest %s, its delta says %s", d.Agent, got, d.Delta.ContextDigest)
+		if got := (agentview.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest() {
+			r.t.Fatalf("the view of %q has the digest %s, its delta says %s", d.Agent, got, d.Delta.ContextDigest())
 		}
 	}
 }

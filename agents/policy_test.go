@@ -305,8 +305,8 @@ func FuzzCompilePolicy(f *testing.F) {
 			return
 		}
 		o := view.NewObserver("me", lens, 0)
-		if delta := o.Begin(w.ReadOnly, 1); delta.ContextDigest != o.View().Digest() {
-			t.Errorf("the digest is %s, want %s", delta.ContextDigest, o.View().Digest())
+		if delta := o.Begin(w.ReadOnly, 1); delta.ContextDigest() != o.View().Digest() {
+			t.Errorf("the digest is %s, want %s", delta.ContextDigest(), o.View().Digest())
 		}
 	})
 }

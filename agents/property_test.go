@@ -151,6 +151,10 @@ func TestViewsFollowTheWorld(t *testing.T) {
 		audience := agentview.NewAudience()
 		observers := map[string]*agentview.Observer{}
 		texts := map[string]string{}
+		// The digests of twins are asked for only at the end.
+		twins := map[string]*agentview.Observer{}
+		var unasked []agentview.Delta
+		var digests []string
 		var first uint64
 		for range rapid.IntRange(0, 25).Draw(t, "before") { // mostly, the agents come into a world that is there
 			first++
@@ -162,6 +166,8 @@ func TestViewsFollowTheWorld(t *testing.T) {
 			observers[id] = agentview.NewObserver(id, lens, 0)
 			audience.Add(w.ReadOnly, id, lens)
 			observers[id].Begin(w.ReadOnly, first)
+			twins[id] = agentview.NewObserver(id, lens, 0)
+			twins[id].Begin(w.ReadOnly, first)
 		}
 		for seq := range uint64(rapid.IntRange(1, 40).Draw(t, "effects")) {
 			e := drawEffect(t, first+seq+1)
@@ -191,10 +197,17 @@ func TestViewsFollowTheWorld(t *testing.T) {
 					}
 				} else if delta, ok := o.Update(w.ReadOnly, e, c); ok {
 					checkDelta(t, old, delta, o.View())
+					twin, _ := twins[id].Update(w.ReadOnly, e, c)
+					unasked, digests = append(unasked, twin), append(digests, o.View().Digest())
 				} else if observes {
 					t.Fatalf("%s %s: observes %v, but there is no delta", id, texts[id], e)
 				}
 				checkView(t, w, o, texts[id])
+			}
+		}
+		for i, delta := range unasked {
+			if got := delta.ContextDigest(); got != digests[i] {
+				t.Fatalf("the digest of %d is %s when it is asked for late, want %s", delta.ViewSeq, got, digests[i])
 			}
 		}
 		again, err := world.RestoreWorld(w.AppendState(nil), handlers...)
@@ -255,8 +268,8 @@ func checkDelta(t *rapid.T, old agentview.View, delta agentview.Delta, view agen
 	if got := canonical(theirs); got != want {
 		t.Fatalf("another applier makes of %v\n got %s\nwant %s", jsondoc.PatchValue(delta.Patches), got, want)
 	}
-	if delta.ViewSeq != view.ViewSeq || delta.ContextDigest != view.ContextDigest || delta.ContextDigest != view.Digest() {
-		t.Fatalf("delta %d %s, view %d %s, whose digest is %s", delta.ViewSeq, delta.ContextDigest, view.ViewSeq, view.ContextDigest, view.Digest())
+	if delta.ViewSeq != view.ViewSeq || delta.ContextDigest() != view.ContextDigest || delta.ContextDigest() != view.Digest() {
+		t.Fatalf("delta %d %s, view %d %s, whose digest is %s", delta.ViewSeq, delta.ContextDigest(), view.ViewSeq, view.ContextDigest, view.Digest())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -76,6 +77,20 @@ func FuzzUnquoted(f *testing.F) {
 			t.Errorf("%q in %q: %v", text, quoted, found)
 		}
 	})
+}
+
+// TestBrokenEscapes shows that what stands around a broken escape is found all the same.
+func TestBrokenEscapes(t *testing.T) {
+	for _, quoted := range []string{
+		`\ud83dsecret`, `\ud83d\ude00secret`, `\udc00secret`, `\u12secret`, `\usecret`, `\xsecret`, `secret\`, `\ud83d\u0073ecret`, `\u0073ecret`, `\u0073\u0065\u0063ret`,
+		`\ud83d\ud83d\ude00secret`, `\\u0073ecret`,
+	} {
+		c, err := agents.NewCore(agents.Options{})
+		require.NoError(t, err)
+		w := query.NewLeakWatch("a", query.LeakQuery{Text: "secret"})
+		s := query.Fold(c, 1, 0, signal.Record{Word: agents.WordOutcome, Value: object(t, "agent_id", "a", "reason", quoted)})
+		require.Len(t, w.Apply(c, &s), 1, quoted)
+	}
 }
 
 // text0 returns a text as a value.

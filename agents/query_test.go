@@ -225,8 +225,8 @@ func (h *history) checkTold(t *rapid.T, told *query.DeliveredView, c *agents.Cor
 	}
 	if len(delivered) > 0 {
 		last := delivered[len(delivered)-1].Delta
-		if got.ViewSeq != last.ViewSeq || got.ContextDigest != last.ContextDigest || got.Digest() != last.ContextDigest {
-			t.Fatalf("entry %d: %d %s, the last delta says %d %s", i, got.ViewSeq, got.ContextDigest, last.ViewSeq, last.ContextDigest)
+		if got.ViewSeq != last.ViewSeq || got.ContextDigest != last.ContextDigest() || got.Digest() != last.ContextDigest() {
+			t.Fatalf("entry %d: %d %s, the last delta says %d %s", i, got.ViewSeq, got.ContextDigest, last.ViewSeq, last.ContextDigest())
 		}
 	}
 	// With nothing in flight, the delivered view is the view of the core.
@@ -263,7 +263,7 @@ func (h *history) checkSightings(t *rapid.T, agent, path string, told, coming []
 			}
 		}
 		doc, _ := h.knows(t, agent, d.entry, 1<<62)
-		view := view.View{AgentID: agent, ViewSeq: d.Delta.ViewSeq, ContextDigest: d.Delta.ContextDigest}
+		view := view.View{AgentID: agent, ViewSeq: d.Delta.ViewSeq, ContextDigest: d.Delta.ContextDigest()}
 		view.VisibleEntities, _ = doc.Get("visible_entities")
 		view.VisibleRelationships, _ = doc.Get("visible_relationships")
 		value, ok := pointer(t, path).In(view.Value())

@@ -492,8 +492,8 @@ func (s *story) hand(d agents.Delivery) {
 	s.views[d.Agent] = after
 	entities, _ := after.Get("visible_entities")
 	relations, _ := after.Get("visible_relationships")
-	if got := (view.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest {
-		s.t.Errorf("%s has a view of the digest %s, the delta says %s", d.Agent, got, d.Delta.ContextDigest)
+	if got := (view.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest() {
+		s.t.Errorf("%s has a view of the digest %s, the delta says %s", d.Agent, got, d.Delta.ContextDigest())
 	}
 	s.received[d.Agent] = append(s.received[d.Agent], s.parse(fmt.Sprintf(`{"view_seq":%d,"patches":%s}`, d.Delta.ViewSeq, jsondoc.PatchValue(d.Delta.Patches))))
 	text := ""

@@ -165,6 +165,7 @@ func TestPlanRefuses(t *testing.T) {
 		{"EntityUpdated", "", `{"entity_id":"a","fields":{"x":"` + long + `"}}`, world.ErrLimit, `more than 65536 bytes`},
 		{"EntityUpdated", "", `{"entity_id":"a","fields":[]}`, world.ErrPayload, `/payload/fields: array, want an object`},
 		{"EntityUpdated", "", `{"entity_id":"a","remove":[1]}`, world.ErrPayload, `/payload/remove: integer, want names`},
+		{"EntityRemoved", "", `{}`, world.ErrPayload, `/payload/entity_id: `},
 		{"EntityRemoved", "", `{"entity_id":"z"}`, world.ErrUnknownEntity, `/payload/entity_id: "z"`},
 		{"RelationshipAdded", "", `{"from":"a","to":"z"}`, world.ErrUnknownEntity, `/payload/to: "z"`},
 		{"RelationshipAdded", "", `{"from":"a","to":"b","strength":"much"}`, world.ErrPayload, `/payload/strength: string, want a number`},

@@ -4,6 +4,7 @@ package docs_test
 
 import (
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,9 +16,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/internal/layers"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 var update = flag.Bool("update", false, "draw architecture.svg again")
@@ -132,6 +135,88 @@ func receiver(d *ast.FuncDecl) string {
 		return id.Name + "."
 	}
 	return ""
+}
+
+// The blocks of Go in embedding.md are the program in examples/service, whole and in
+// order. That program has tests of its own.
+func TestEmbeddingPage(t *testing.T) {
+	page, err := os.ReadFile("embedding.md")
+	require.NoError(t, err)
+	program, err := os.ReadFile("examples/service/main.go")
+	require.NoError(t, err)
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1) {
+		blocks = append(blocks, string(m[1]))
+	}
+	if diff := cmp.Diff(string(program), strings.Join(blocks, "\n")); diff != "" {
+		t.Errorf("docs/embedding.md is not docs/examples/service/main.go (-program +page):\n%s", diff)
+	}
+}
+
+// compatibility.md names the present rules, and each public package in one row of its
+// table.
+func TestCompatibilityPage(t *testing.T) {
+	text, err := os.ReadFile("compatibility.md")
+	require.NoError(t, err)
+	page := string(text)
+	require.Contains(t, page, fmt.Sprintf("(`session.Rules`, today %d)", session.Rules))
+	_, table, _ := strings.Cut(page, "| Packages | What to expect |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string]int{}
+	for _, m := range regexp.MustCompile("`([a-z/]+)`").FindAllStringSubmatch(table, -1) {
+		rows[m[1]]++
+	}
+	for _, dir := range layers.Public() {
+		if dir == "." {
+			dir = "sajou"
+		}
+		if rows[dir] != 1 {
+			t.Errorf("package %s is %d times in the table of packages", dir, rows[dir])
+		}
+		delete(rows, dir)
+	}
+	require.Empty(t, rows, "not public packages")
+}
+
+// Every relative link of a page leads to a file, and to a heading of it if it names one.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	records, err := filepath.Glob("adr/*.md")
+	require.NoError(t, err)
+	link := regexp.MustCompile(`\]\(([^)\s#]*)(?:#([^)\s]*))?\)`)
+	fences := regexp.MustCompile("(?s)```.*?```")
+	for _, page := range append(append(pages, records...), "../README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(fences.ReplaceAllString(string(text), ""), -1) {
+			target := path.Join(path.Dir(page), m[1])
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if m[1] == "" {
+				target = page
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: a link leads nowhere: %v", page, err)
+			} else if m[2] != "" && !headings(t, target)[m[2]] {
+				t.Errorf("%s: %s has no heading %s", page, target, m[2])
+			}
+		}
+	}
+}
+
+// headings returns the anchors of the headings of a page.
+func headings(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	anchors := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		anchor := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors[strings.ReplaceAll(anchor, " ", "-")] = true
+	}
+	return anchors
 }
 
 // row is a line of the glossary's tables: the noun, its package or type, what it is.

@@ -1,12 +1,17 @@
 package signal
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
 // A constraint that the compiled check would not honour stops the program.
 func TestCompileSchemaRefusesWhatItWouldIgnore(t *testing.T) {
+	many := ""
+	for i := range 64 {
+		many += fmt.Sprintf(`"m%d": {"type": "string"}, `, i)
+	}
 	for _, c := range []struct{ old, new, want string }{
 		{`"type": "integer", "minimum": 0`, `"type": "integer", "maximum": 9`, `the keyword "maximum" is not understood`},
 		{`"minimum": 0`, `"minimum": 0.5`, "not an integer"},
@@ -21,6 +26,7 @@ func TestCompileSchemaRefusesWhatItWouldIgnore(t *testing.T) {
 		{`"const": "tool_call"`, `"const": "tool_calls"`, "has another title"},
 		{`"const": "tool_call"`, `"const": "task_dispatch"`, "or twice"},
 		{`"if": {`, `"else": {}, "if": {`, "allOf has a branch"},
+		{`"x": `, many + `"x": `, "more than 64 properties"},
 		{`{`, `[`, "the embedded schema"},
 	} {
 		text := strings.Replace(schemaText, c.old, c.new, 1)

@@ -108,9 +108,9 @@ func TestKnowsProperty(t *testing.T) {
 		if diff := cmp.Diff(string(jsondoc.AppendCanonical(nil, want)), got); diff != "" {
 			r.Fatalf("%s at %v (-deltas +known)\n%s", agent, m, diff)
 		}
-		if k.View.ViewSeq != last.ViewSeq || len(deltas) > 0 && last.ContextDigest != "" && k.View.ContextDigest != last.ContextDigest || len(k.Pending) != pending {
+		if k.View.ViewSeq != last.ViewSeq || len(deltas) > 0 && last.ContextDigest() != "" && k.View.ContextDigest != last.ContextDigest() || len(k.Pending) != pending {
 			r.Fatalf("%s at %v: %d %s with %d on their way; the deltas say %d %s, %d", agent, m,
-				k.View.ViewSeq, k.View.ContextDigest, len(k.Pending), last.ViewSeq, last.ContextDigest, pending)
+				k.View.ViewSeq, k.View.ContextDigest, len(k.Pending), last.ViewSeq, last.ContextDigest(), pending)
 		}
 		if k.At != instant || k.Head.Seq != seq {
 			r.Fatalf("%v: entry %d at %v", m, k.Head.Seq, k.At)

@@ -171,7 +171,7 @@ func TestAgentsReadOnly(t *testing.T) {
 		if a, err = world.Agent(ctx, "a"); err != nil {
 			t.Fatal(err)
 		}
-		if o, err := a.NextObservation(ctx); err != nil || o.ContextDigest != want.ContextDigest {
+		if o, err := a.NextObservation(ctx); err != nil || o.ContextDigest() != want.ContextDigest {
 			t.Errorf("a reader gets %v, %v", o, err)
 		}
 		if o, err := world.Submit(ctx, in); err != nil || o.Status != agents.Duplicate || o.GlobalSeq != first.GlobalSeq {

@@ -43,12 +43,12 @@ func (c *client) take(o agentslive.Observation) error {
 	if err != nil {
 		return err
 	}
-	c.view, c.viewSeq, c.digest = view, o.ViewSeq, o.ContextDigest
+	c.view, c.viewSeq, c.digest = view, o.ViewSeq, o.ContextDigest()
 	entities, _ := view.Get("visible_entities")
 	relations, _ := view.Get("visible_relationships")
 	v := agentview.View{AgentID: o.AgentID, VisibleEntities: entities, VisibleRelationships: relations}
-	if got := v.Digest(); got != o.ContextDigest {
-		return fmt.Errorf("the client's view has the digest %s, the delta of %d says %s", got, o.ViewSeq, o.ContextDigest)
+	if got := v.Digest(); got != o.ContextDigest() {
+		return fmt.Errorf("the client's view has the digest %s, the delta of %d says %s", got, o.ViewSeq, o.ContextDigest())
 	}
 	return nil
 }

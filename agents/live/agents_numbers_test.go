@@ -47,7 +47,7 @@ func TestOwnNumbers(t *testing.T) {
 		read := func() {
 			require.NoError(t, world.Settle(ctx))
 			for _, o := range drain(t, me) {
-				note("told %d %v %s", o.ViewSeq, jsondoc.PatchValue(o.Patches), o.ContextDigest)
+				note("told %d %v %s", o.ViewSeq, jsondoc.PatchValue(o.Patches), o.ContextDigest())
 			}
 			v, err := world.View(ctx, "me")
 			latest, _ := world.LatestViewSeq("me")

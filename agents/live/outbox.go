@@ -140,6 +140,11 @@ func (a *Agents) deliverAll(ctx context.Context) error {
 	w := a.w
 	for over := w.Err(); ; {
 		for _, item := range a.outbox.take() {
+			// The digests are computed here, beside the decisions and while the disk syncs,
+			// and not by the readers: a delta without one keeps the whole view in memory.
+			for _, d := range item.out.Deliveries {
+				d.Delta.ContextDigest()
+			}
 			if err := w.WaitDurable(ctx, item.seq); ctx.Err() != nil {
 				return eventlog.ErrClosed
 			} else if err != nil {

@@ -176,7 +176,7 @@ func (t *DeliveredView) Advance(to time.Duration) error {
 		if err := t.doc.Apply(n.Delivery.Delta.Patches); err != nil {
 			return fmt.Errorf("agents: entry %d, for %q: %w", n.Entry, t.agent, err)
 		}
-		t.seq, t.digest = n.Delivery.Delta.ViewSeq, n.Delivery.Delta.ContextDigest
+		t.seq, t.digest = n.Delivery.Delta.ViewSeq, n.Delivery.Delta.ContextDigest()
 	}
 	return nil
 }

@@ -662,7 +662,7 @@ func (a *arrived) step(s *FoldedEntry) {
 
 func (a *arrived) advance(to time.Duration) {
 	for len(a.pending) > 0 && a.pending[0].At <= to {
-		a.seq, a.digest = a.pending[0].Delta.ViewSeq, a.pending[0].Delta.ContextDigest
+		a.seq, a.digest = a.pending[0].Delta.ViewSeq, a.pending[0].Delta.ContextDigest()
 		a.pending = a.pending[1:]
 	}
 }

@@ -47,7 +47,7 @@ func (m *member) listen(ctx context.Context, w *agentslive.Agents) error {
 	if err != nil {
 		return err
 	}
-	if v.ContextDigest == last.ContextDigest {
+	if v.ContextDigest == last.ContextDigest() {
 		m.known, m.known.ViewSeq = v, last.ViewSeq
 		return nil
 	}
@@ -72,7 +72,7 @@ func (m *member) learn(d view.Delta) error {
 		m.known.VisibleEntities, _ = doc.Get("visible_entities")
 		m.known.VisibleRelationships, _ = doc.Get("visible_relationships")
 	}
-	m.known.ViewSeq, m.known.ContextDigest = d.ViewSeq, d.ContextDigest
+	m.known.ViewSeq, m.known.ContextDigest = d.ViewSeq, d.ContextDigest()
 	return nil
 }
 

@@ -21,16 +21,21 @@ const worthwhile = 4096
 type Delta struct {
 	ViewSeq       uint64
 	Patches       []jsondoc.Operation
-	ContextDigest string // of the view that the patch leads to
 	SchemaVersion string
+
+	digest *digest
 }
+
+// ContextDigest returns the digest of the view that the patch leads to. The first call
+// for a view computes it; see [View.Digest]. It is safe for concurrent use.
+func (d Delta) ContextDigest() string { return d.digest.String() }
 
 // Value returns the delta as JSON.
 func (d Delta) Value() signal.Value {
 	return jsonvalue.Fields{
 		{"view_seq", jsonvalue.Uint(d.ViewSeq)},
 		{"patches", jsondoc.PatchValue(d.Patches)},
-		{"context_digest", jsonvalue.Text(d.ContextDigest)},
+		{"context_digest", jsonvalue.Text(d.ContextDigest())},
 		{"schema_version", jsonvalue.Text(d.SchemaVersion)},
 	}.Value()
 }

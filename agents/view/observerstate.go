@@ -33,7 +33,7 @@ func (o *Observer) AppendState(dst []byte, w world.ReadOnly) []byte {
 	dst = msgp.AppendString(dst, o.agent)
 	dst = msgp.AppendUint64(dst, o.seq)
 	dst = msgp.AppendUint64(dst, o.number)
-	dst = msgp.AppendString(dst, o.digest)
+	dst = msgp.AppendString(dst, o.Digest())
 	dst = msgp.AppendArrayHeader(dst, uint32(len(o.memory)))
 	for _, s := range o.seen {
 		if !s.gone {
@@ -105,7 +105,7 @@ func (o *Observer) restore(b []byte, w world.ReadOnly) error {
 		return err
 	}
 	// An observer without a first view has the digest of the empty view.
-	if o.digest = o.sum(); o.digest == digest && o.seq == 0 && len(o.seen) == 0 {
+	if o.change(); o.Digest() == digest && o.seq == 0 && len(o.seen) == 0 {
 		return nil
 	}
 	o.rebuild(newViewpoint(w, o.agent), o.seq)

@@ -39,7 +39,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
@@ -121,9 +120,9 @@ func (v View) Digest() string {
 // The cost of a delta depends on what changed and, when the agent itself moved, on
 // what is near. The digest is defined over the whole view (the multi-agent design,
 // "Observation Policy Interface"), so the JSON of each entity is kept, and a digest
-// costs one pass of SHA-256 over it: microseconds for ordinary views. A digest of
-// digests would cost less for views of thousands of entities, but a client could
-// not check it without knowing how it is composed.
+// costs one pass of SHA-256 over it: microseconds for ordinary views, on the goroutine
+// that asks for it first. A digest of digests would cost less for views of thousands of
+// entities, but a client could not check it without knowing how it is composed.
 type Observer struct {
 	agent     string
 	compiled  *CompiledPolicy
@@ -132,7 +131,7 @@ type Observer struct {
 	seen      []*renderedEntity // in the order of ids
 	relations []*relationList   // in the order of ids
 	memory    Memory
-	digest    string
+	digest    *digest // of seen and relations, which are not changed in place
 }
 
 // relationList is the list of the visible relationships of one id.
@@ -157,7 +156,7 @@ func (o *Observer) Memory() Memory { return maps.Clone(o.memory) }
 // number on.
 func NewObserver(agent string, compiled *CompiledPolicy, number uint64) *Observer {
 	o := &Observer{agent: agent, compiled: compiled, number: number, memory: Memory{}}
-	o.digest = o.sum()
+	o.change()
 	return o
 }
 
@@ -175,7 +174,7 @@ func (o *Observer) Policy() *CompiledPolicy { return o.compiled }
 func (o *Observer) ViewSeq() uint64 { return o.seq }
 
 // Digest returns the context digest of the view.
-func (o *Observer) Digest() string { return o.digest }
+func (o *Observer) Digest() string { return o.digest.String() }
 
 // Sees reports whether the agent sees an entity now. A remembered entity does not
 // count.
@@ -197,7 +196,7 @@ func (o *Observer) Visible() []string {
 // View returns the present view.
 func (o *Observer) View() View {
 	entities, relations := o.values()
-	return View{o.agent, o.seq, entities, relations, o.digest}
+	return View{o.agent, o.seq, entities, relations, o.Digest()}
 }
 
 // Relations returns the ids whose relationships are in the view, in order.
@@ -236,7 +235,7 @@ func (o *Observer) Begin(w world.ReadOnly, seq uint64) Delta {
 func (o *Observer) rebuild(vp *Viewpoint, seq uint64) {
 	o.look(vp, o.everything(vp), true, nil)
 	o.seq = seq
-	o.digest = o.sum()
+	o.change()
 }
 
 // Update brings the view up to date after an effect, and returns the delta. w is
@@ -269,7 +268,7 @@ func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delt
 	o.number++
 	if len(ops) > 0 {
 		o.seq = c.Seq
-		o.digest = o.sum()
+		o.change()
 	}
 	size := 0
 	for _, s := range o.seen {
@@ -284,8 +283,13 @@ func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delt
 	return o.delta(ops), true
 }
 
+// change ends a change of the view: from now on it has another digest.
+func (o *Observer) change() {
+	o.digest = &digest{agent: o.agent, seen: o.seen, relations: o.relations}
+}
+
 func (o *Observer) delta(ops []jsondoc.Operation) Delta {
-	return Delta{o.seq, ops, o.digest, world.SchemaVersion}
+	return Delta{o.seq, ops, world.SchemaVersion, o.digest}
 }
 
 // Observes reports whether the agent observes an effect, given the present world
@@ -406,40 +410,49 @@ func (o *Observer) find(id string) (int, bool) {
 // again that did not change. A nil c builds no patch.
 func (o *Observer) look(vp *Viewpoint, ids []string, fresh bool, c *world.Changes) []jsondoc.Operation {
 	var ops []jsondoc.Operation
-	var turned []string // entities that came into view or left it
-	next := make([]*renderedEntity, 0, max(len(o.seen)+1, len(ids)))
-	rest := o.seen
+	var turned []string        // entities that came into view or left it
+	var next []*renderedEntity // what is shown now, of o.seen before done
+	done := 0
 	for _, id := range ids {
-		i, had := slices.BinarySearchFunc(rest, id, func(s *renderedEntity, id string) int { return strings.Compare(s.id, id) })
-		next = append(next, rest[:i]...)
-		rest = rest[i:]
+		i, had := slices.BinarySearchFunc(o.seen[done:], id, func(s *renderedEntity, id string) int { return strings.Compare(s.id, id) })
+		i += done
 		var old *renderedEntity
 		if had {
-			old, rest = rest[0], rest[1:]
+			old = o.seen[i]
 		}
 		now := o.sight(vp, id, old, fresh)
+		if now == nil {
+			delete(o.memory, id)
+		}
+		if now == old {
+			continue
+		}
 		if (old != nil && !old.gone) != (now != nil && !now.gone) {
 			turned = append(turned, id)
 		}
+		if next == nil {
+			next = make([]*renderedEntity, 0, len(o.seen)+len(ids))
+		}
+		next = append(next, o.seen[done:i]...)
+		if done = i; had {
+			done++
+		}
 		if now != nil {
 			next = append(next, now)
-		}
-		if now == nil {
-			delete(o.memory, id)
 		}
 		if c != nil {
 			ops = appendSight(ops, id, old, now)
 		}
 	}
-	o.seen = append(next, rest...)
+	if next != nil {
+		o.seen = append(next, o.seen[done:]...)
+	}
 	ops = o.forget(ops)
 	return o.relate(vp, ops, turned, c)
 }
 
 func appendSight(ops []jsondoc.Operation, id string, old, now *renderedEntity) []jsondoc.Operation {
 	switch {
-	case old == now:
-		return ops
 	case now == nil:
 		return append(ops, jsondoc.Operation{Op: "remove", Path: PathEntities + "/" + jsonpointer.Escape(id)})
 	case old == nil:
@@ -545,6 +558,12 @@ func (o *Observer) relate(vp *Viewpoint, ops []jsondoc.Operation, turned []strin
 		}
 	}
 	slices.Sort(ids)
+	copied := false
+	own := func() { // digests of the view before share the list
+		if !copied {
+			o.relations, copied = slices.Clone(o.relations), true
+		}
+	}
 	for _, id := range slices.Compact(ids) {
 		list := o.list(vp, id)
 		i, had := slices.BinarySearchFunc(o.relations, id, func(t *relationList, id string) int { return strings.Compare(t.id, id) })
@@ -552,12 +571,15 @@ func (o *Observer) relate(vp *Viewpoint, ops []jsondoc.Operation, turned []strin
 		switch {
 		case list == nil && !had:
 		case list == nil:
+			own()
 			o.relations = slices.Delete(o.relations, i, i+1)
 			ops = append(ops, jsondoc.Operation{Op: "remove", Path: path})
 		case !had:
+			own()
 			o.relations = slices.Insert(o.relations, i, newRelationList(id, list))
 			ops = append(ops, jsondoc.Operation{Op: "add", Path: path, Value: list})
 		case !slices.Equal(o.relations[i].list, list):
+			own()
 			o.relations[i] = newRelationList(id, list)
 			ops = append(ops, jsondoc.Operation{Op: "replace", Path: path, Value: list})
 		}
@@ -592,36 +614,3 @@ func (o *Observer) list(vp *Viewpoint, id string) signal.Value {
 	}
 	return jsonvalue.Array(list)
 }
-
-// sum returns the digest of the view, from the JSON that is kept of each part.
-func (o *Observer) sum() string {
-	at := buffers.Get().(*[]byte)
-	b := append((*at)[:0], `{"agent_id":`...)
-	b = jsondoc.AppendText(b, o.agent)
-	b = append(b, `,"visible_entities":{`...)
-	for i, s := range o.seen {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = s.appendJSON(b)
-	}
-	b = append(b, `},"visible_relationships":{`...)
-	for i, t := range o.relations {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, t.json...)
-	}
-	sum := sha256.Sum256(append(b, `}}`...))
-	if cap(b) <= maxBuffer {
-		*at = b
-		buffers.Put(at)
-	}
-	return hex.EncodeToString(sum[:])
-}
-
-// buffers holds memory for sum: to concatenate the view first is faster than to
-// hash each part on its own.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxBuffer = 1 << 20

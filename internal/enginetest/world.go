@@ -76,8 +76,8 @@ func (r *ViewReader) Read(ctx context.Context, t testing.TB, now time.Duration) 
 		entities, _ := r.View.Get("visible_entities")
 		relations, _ := r.View.Get("visible_relationships")
 		v := view.View{AgentID: o.AgentID, VisibleEntities: entities, VisibleRelationships: relations}
-		if got := v.Digest(); got != o.ContextDigest {
-			t.Fatalf("%s: the view has the digest %s, the delta says %s", o.AgentID, got, o.ContextDigest)
+		if got := v.Digest(); got != o.ContextDigest() {
+			t.Fatalf("%s: the view has the digest %s, the delta says %s", o.AgentID, got, o.ContextDigest())
 		}
 	}
 }

@@ -6,7 +6,10 @@
 // docs/glossary.md has the nouns of all packages.
 package layers
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const module = "github.com/sajou-dev/sajou-go"
 
@@ -98,6 +101,7 @@ var layers = []layer{
 	{"adapter/otel", effects, []string{"agents", "agents/flow", "eventlog", "agents/live", "director/live", "."}},
 	{"agents/rl", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "agents/jsondoc", "agents/view", "session"}},
 	{"agents/message", effects, []string{"signal", "agents", "eventlog", "projection", "replay", "agents/live", ".", "agents/world", "session"}},
+	{"docs/examples/service", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "eventlog", "projection", "replay", "session", "stage/live", "agents/message", "adapter/prometheus", "."}}, // the program of docs/embedding.md
 	{"internal/enginetest", effects, []string{"signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},
 	{"internal/conformance", effects, nil},
 	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/scene", "internal/wording", "authored"}},
@@ -174,6 +178,19 @@ func Packages() []string {
 	var dirs []string
 	for _, l := range layers {
 		dirs = append(dirs, l.dir)
+	}
+	return dirs
+}
+
+// Public returns the packages that other programs can import, relative to the module's
+// root and in the order of the list.
+func Public() []string {
+	var dirs []string
+	for _, dir := range Packages() {
+		first, _, _ := strings.Cut(dir, "/")
+		if first != "cmd" && first != "docs" && !slices.Contains(strings.Split(dir, "/"), "internal") {
+			dirs = append(dirs, dir)
+		}
 	}
 	return dirs
 }

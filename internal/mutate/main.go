@@ -135,7 +135,7 @@ func judge(ctx context.Context, all *packages, g group, o options) (bool, error)
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // it is a temporary folder
-	l := &lab{ctx: ctx, root: root, tmp: tmp, written: map[string]string{}, programs: map[string]*program{}, log: o.out}
+	l := &lab{ctx: ctx, root: root, tmp: tmp, seed: o.seed, written: map[string]string{}, programs: map[string]*program{}, log: o.out}
 	exports, err := exportsOf(ctx, g.dirs)
 	if err != nil {
 		return false, err

@@ -103,6 +103,7 @@ type lab struct {
 	ctx      context.Context
 	root     string // of the module
 	tmp      string
+	seed     uint64 // of the sample
 	overlay  string
 	written  map[string]string // the file of the module, by the name of its changed copy
 	sources  []*source
@@ -337,7 +338,10 @@ func (l *lab) exec(p *program, change int, trace string, limit time.Duration, ar
 	defer func() { _ = os.RemoveAll(tmp) }() // it is a temporary folder
 	cmd := exec.CommandContext(ctx, p.bin, args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "MUTANT="+strconv.Itoa(change), "MUTANT_TRACE="+trace)
+	// The property tests draw the same in each run, and leave no file of failures in the
+	// working tree, from which later runs would learn.
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "MUTANT="+strconv.Itoa(change), "MUTANT_TRACE="+trace,
+		"RAPID_NOFAILFILE=true", "RAPID_SEED="+strconv.FormatUint(l.seed, 10))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

@@ -120,8 +120,8 @@ func (p *play) readOne(ctx context.Context, scripted *scriptedAgent) (some bool,
 	if scripted.view, err = jsondoc.ApplyPatch(before, o.Patches); err != nil {
 		return false, fmt.Errorf("the delta of %q at %v does not apply to its view: %w", o.AgentID, p.now, err)
 	}
-	if digest := digestOf(o.AgentID, scripted.view); digest != o.ContextDigest {
-		return false, fmt.Errorf("the delta of %q at %v gives a view of digest %s, not %s", o.AgentID, p.now, digest, o.ContextDigest)
+	if digest := digestOf(o.AgentID, scripted.view); digest != o.ContextDigest() {
+		return false, fmt.Errorf("the delta of %q at %v gives a view of digest %s, not %s", o.AgentID, p.now, digest, o.ContextDigest())
 	}
 	if err := p.meter.spend(len(scripted.view), 4+2*len(scripted.on), p.now); err != nil {
 		return false, err

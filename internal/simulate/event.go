@@ -64,7 +64,7 @@ func (e *Event) MarshalJSON() ([]byte, error) {
 	var digest string
 	var viewSeq *uint64
 	if e.What == whatObserved {
-		patches, digest, viewSeq = jsondoc.PatchValue(e.Delta.Patches), e.Delta.ContextDigest, &e.Delta.ViewSeq
+		patches, digest, viewSeq = jsondoc.PatchValue(e.Delta.Patches), e.Delta.ContextDigest(), &e.Delta.ViewSeq
 	}
 	var context *uint64
 	var until *float64
