@@ -106,7 +106,7 @@ could not be drawn.`,
 	flags.BoolVar(&r.json, "json", false, "describe the result as JSON, as -o json does")
 	_ = flags.MarkHidden("json") // -o json says the same, since -o no longer names the file
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"svg", "png", "gif"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagFilename("scene", "json", "zip")
+	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	_ = cmd.MarkFlagFilename("out", "svg", "png", "gif")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
