@@ -1,11 +1,12 @@
-// Package authored supports readers of JSON files that people write: it collects
-// remarks about values and finds their lines and columns.
+// Package authored supports readers of files that people write, in JSON or in YAML: it
+// collects remarks about values and finds their lines and columns.
 //
-// A reader walks over the values of a file and keeps the [Location] of each; a
+// [Read] converts the text of a file to a [Text], which is JSON with a value. A reader
+// walks over the values of it and keeps the [Location] of each; a
 // [Located] is a value with its location. The reader adds its findings to [Remarks].
 // [Remarks.Diagnostics] then reads the text once more, finds the line and column of
-// every location, and returns a [Diagnostic] for each remark. A file without remarks
-// is read only once.
+// every location, and returns a [Diagnostic] for each remark; [Text.Placed] converts them
+// to places of the YAML. A file without remarks is read only once.
 //
 // A reader reports a mistake and continues with a zero value, so that one mistake does
 // not hide the next. At most [MaxDiagnostics] are listed, and warnings never displace

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -76,11 +77,11 @@ func (c *commit) sync() {
 		return
 	}
 	l := c.session.log
-	err := c.batch.SyncWait()
+	err := errors.Join(c.batch.SyncWait(), c.batch.Close())
 	if err != nil {
 		l.fail(err)
 	}
-	if closeErr := c.batch.Close(); err != nil || closeErr != nil || l.disk.Lost.Load() {
+	if err != nil || l.disk.Lost.Load() {
 		err = l.writable()
 	} else if err = l.notes.note(c.session.name, &c.durable); err == nil {
 		// A sync covers all earlier writes, so every entry that the session had

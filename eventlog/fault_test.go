@@ -394,3 +394,19 @@ func TestStagedTicketsWhenTheDiskFails(t *testing.T) {
 		assert.NoError(t, l.Close())
 	})
 }
+
+// Close returns the error of the last sync of the notes, of which no caller has learned.
+func TestCloseTellsWhatNobodyElseDoes(t *testing.T) {
+	disk := newFaults(vfs.NewMem())
+	l, err := eventlog.Open("store", eventlog.Config{FS: disk})
+	require.NoError(t, err)
+	_, err = session(t, l, "a").Append(t.Context(), eventlog.Batch{Drafts: drafts(1, 1)})
+	require.NoError(t, err)
+	disk.set(func(_ int64, op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, eventlog.HeadsFile) {
+			return errDisk
+		}
+		return nil
+	})
+	require.ErrorIs(t, l.Close(), errDisk)
+}

@@ -526,7 +526,8 @@ func (l *Log) acquire() error {
 func (l *Log) release() { l.readers.Done() }
 
 // Close waits for calls that are under way, and closes the store. Iterations
-// that follow a session end with [ErrClosed]. Closing again does nothing.
+// that follow a session end with [ErrClosed]. Closing again does nothing. Close returns an
+// error that no append or read has returned before, such as that of the last sync.
 func (l *Log) Close() error {
 	l.lifeMu.Lock()
 	first := l.closed.CompareAndSwap(false, true)
@@ -537,12 +538,14 @@ func (l *Log) Close() error {
 	close(l.done)
 	l.readers.Wait()
 	l.leaders.Wait()
+	told := l.failure.Load() != nil // every affected caller has had its error
 	err := l.notes.close()
 	if l.failure.Load() != nil {
-		// Every affected caller has had its error. Pebble's errors on closing add
-		// nothing.
-		_ = l.closeStore()
-		return nil
+		_ = l.closeStore() // its errors add nothing
+		if told {
+			return nil
+		}
+		return fmt.Errorf("eventlog: close: %w", cmp.Or(err, l.firstFailure()))
 	}
 	if !l.cfg.ReadOnly {
 		// Rot in the write-ahead log can cost entries; in tables it is detected.

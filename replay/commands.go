@@ -223,6 +223,9 @@ func (r *Replay) commandMoments(
 			if !drain(e.At) {
 				return nil
 			}
+			if err := ctx.Err(); err != nil {
+				return err // drain has perhaps passed over a moment
+			}
 			if e.Seq > last {
 				return nil
 			}

@@ -270,3 +270,14 @@ func FuzzParseCurve(f *testing.F) {
 		}
 	})
 }
+
+// A curve is written in 200 bytes at most, blanks included.
+func TestLengthOfACurve(t *testing.T) {
+	steps := func(length int) string { return "steps(4" + strings.Repeat(" ", length-len("steps(4)")) + ")" }
+	if got := parsed(t, steps(200)); got.String() != "steps(4)" {
+		t.Errorf("read as %v", got)
+	}
+	if _, err := curve.Parse(steps(201)); err == nil {
+		t.Error("201 bytes are read")
+	}
+}

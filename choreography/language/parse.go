@@ -39,34 +39,41 @@ import (
 )
 
 // Parse reads declarations from the text of a file, one object or an array of
-// them. It is stricter than [CompileDeclaration]: it refuses mistakes and warns of
-// parts that have no effect. File names the text in diagnostics. The declarations may
-// refer to each other, in any order, and to nothing else; see [ParseWith].
+// them, in JSON or, if the file's name says so, in YAML; see [authored.Read]. It is
+// stricter than [CompileDeclaration]: it refuses mistakes and warns of parts that have
+// no effect. File names the text in diagnostics. The declarations may refer to each
+// other, in any order, and to nothing else; see [ParseWith].
 //
 // They are returned in an order in which they can come into force one by one:
 // easings first, then the others as they are written, except that each comes after
 // those that it refers to. If any diagnostic is of severity [authored.SeverityError],
 // see [authored.Diagnostics.Err], none is returned.
-func Parse(file string, json []byte) ([]Declaration, authored.Diagnostics) {
-	return ParseWith(new(Catalog), file, json)
+func Parse(file string, text []byte) ([]Declaration, authored.Diagnostics) {
+	return ParseWith(new(Catalog), file, text)
 }
 
 // ParseWith is [Parse] for declarations that may also refer to those in force.
 // It does not change the catalog.
-func ParseWith(c *Catalog, file string, json []byte) ([]Declaration, authored.Diagnostics) {
-	v := validator{catalog: c, items: map[string]*item{}}
-	value, err := signal.ParseValue(json)
-	if err != nil {
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, json, err)}
+func ParseWith(c *Catalog, file string, text []byte) ([]Declaration, authored.Diagnostics) {
+	t, refused := authored.Read(file, text)
+	if refused != nil {
+		return nil, refused
 	}
+	v := validator{catalog: c, items: map[string]*item{}}
+	declarations := v.file(t.Value)
+	return declarations, t.Placed(v.Diagnostics(file, t.JSON))
+}
+
+// file reads the declarations of a file. It returns none if there is an error.
+func (v *validator) file(value signal.Value) []Declaration {
 	// A file that exceeds the budget as a whole is not examined further.
 	switch {
 	case definition.CheckNesting(value) != nil:
 		v.Errorf(nil, "%s", reasonOf(definition.CheckNesting(value)))
-		return nil, v.Diagnostics(file, json)
+		return nil
 	case value.Kind() == signal.KindArray && value.Len() > definition.MaxBytesInForce/definition.BytesPerDeclaration:
 		v.Errorf(nil, "a file must not have more than %d declarations", definition.MaxBytesInForce/definition.BytesPerDeclaration)
-		return nil, v.Diagnostics(file, json)
+		return nil
 	}
 	var items []*item
 	switch value.Kind() {
@@ -93,9 +100,9 @@ func ParseWith(c *Catalog, file string, json []byte) ([]Declaration, authored.Di
 		declarations = v.inForce(items)
 	}
 	if v.Refused() {
-		declarations = nil
+		return nil
 	}
-	return declarations, v.Diagnostics(file, json)
+	return declarations
 }
 
 // reasonOf returns the text of an error about a declaration without the prefix that

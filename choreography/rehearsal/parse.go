@@ -18,14 +18,16 @@ import (
 // maxDiagnostics bounds the diagnostics of one file.
 const maxDiagnostics = 50
 
-// Parse parses the text of a file that holds one scenario or an array of them.
+// Parse parses the text of a file, JSON or YAML, that holds one scenario or an array of
+// them; [authored.Read] says which names are those of YAML.
 // It returns either scenarios or diagnostics, which say what is wrong and where.
 func Parse(file string, text []byte) ([]*Scenario, authored.Diagnostics) {
-	r := reader{file: file, text: text}
-	value, err := signal.ParseValue(text)
-	if err != nil {
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, text, err)}
+	t, refused := authored.Read(file, text)
+	if refused != nil {
+		return nil, refused
 	}
+	r := reader{file: file, text: t.JSON}
+	value := t.Value
 	var scenarios []*Scenario
 	if value.Kind() != signal.KindArray {
 		scenarios = append(scenarios, r.scenario(value, nil))
@@ -36,7 +38,7 @@ func Parse(file string, text []byte) ([]*Scenario, authored.Diagnostics) {
 	if len(scenarios) == 0 {
 		r.refuse(nil, "there is no scenario in the list")
 	}
-	if diagnostics := r.diagnostics(); len(diagnostics) > 0 {
+	if diagnostics := t.Placed(r.diagnostics()); len(diagnostics) > 0 {
 		return nil, diagnostics
 	}
 	return scenarios, nil
@@ -224,11 +226,12 @@ func (r *reader) judged(inForce *language.Catalog, offset int, whole authored.Di
 // accepts. All of them are warnings: a scenario runs as it is written, even where
 // a session would refuse to put its definitions into force.
 func Remarks(file string, text []byte) authored.Diagnostics {
-	r := reader{file: file, text: text}
-	value, _ := signal.ParseValue(text) // nil, if it is not JSON
-	if value == nil {
+	t, refused := authored.Read(file, text)
+	if refused != nil {
 		return nil
 	}
+	r := reader{file: file, text: t.JSON}
+	value := t.Value
 	var places []*authored.Location
 	mark := func(v signal.Value, at *authored.Location) {
 		if definitions, _ := v.Get("definitions"); definitions.Len() > 0 {
@@ -243,17 +246,17 @@ func Remarks(file string, text []byte) authored.Diagnostics {
 		mark(e, (*authored.Location)(nil).Element(i))
 		i++
 	}
-	offsets := authored.Locate(text, places)
+	offsets := authored.Locate(r.text, places)
 	var all authored.Diagnostics
 	for i, p := range places {
 		whole := authored.Diagnostic{Pointer: p.Pointer()}
-		whole.Line, whole.Column = authored.LineColumn(text, offsets[i])
+		whole.Line, whole.Column = authored.LineColumn(r.text, offsets[i])
 		for _, d := range r.judged(new(language.Catalog), offsets[i], whole) {
 			d.Severity = authored.SeverityWarning
 			if all = append(all, d); len(all) == maxDiagnostics {
-				return all
+				return t.Placed(all)
 			}
 		}
 	}
-	return all
+	return t.Placed(all)
 }

@@ -216,6 +216,7 @@ func TestMigratePrompts(t *testing.T) {
 		{"Morgan asks about money.", "Morgan asks about money", "How do you respond?", 3},
 		{"Morgan asks about money", "Morgan asks about money", "How do you respond?", 3},
 		{"What do you say?", "", "What do you say?", 2},
+		{". What do you say?", "", "What do you say?", 2},
 		{"Morgan waits. And now?", "Morgan waits", "And now?", 2},
 	} {
 		v, err := signal.ParseValue([]byte(strings.Replace(text, old, tt.prompt, 1)))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/internal/wording"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Genre is a doctrine: the style in which a story is played. A genre belongs to a
@@ -80,19 +79,19 @@ func genreKey(name string) string {
 	return strings.ToLower(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_"))
 }
 
-// ParseGenre reads a doctrine from the text of a file. The doctrine is nil if there is
+// ParseGenre reads a doctrine from the text of a file, JSON or YAML as in [Parse]. The doctrine is nil if there is
 // an error.
-func ParseGenre(file string, json []byte) (*Genre, authored.Diagnostics) {
-	var b builder
-	v, err := signal.ParseValue(json)
-	if err != nil {
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, json, err)}
+func ParseGenre(file string, text []byte) (*Genre, authored.Diagnostics) {
+	t, refused := authored.Read(file, text)
+	if refused != nil {
+		return nil, refused
 	}
-	g := b.genre(root(v))
+	var b builder
+	g := b.genre(root(t.Value))
 	if b.Refused() {
 		g = nil
 	}
-	return g, b.Diagnostics(file, json)
+	return g, t.Placed(b.Diagnostics(file, t.JSON))
 }
 
 func (b *builder) genre(n node) *Genre {

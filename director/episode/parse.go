@@ -10,18 +10,18 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Parse reads an episode from the text of a file. A mistake that leaves the text
-// without a meaning is an error; something written that has no effect gets a
-// warning. File only names the text in diagnostics. The episode is nil if there is
-// an error; [authored.Diagnostics.Err] with [ErrEpisode] returns the errors.
-func Parse(file string, json []byte) (*Episode, authored.Diagnostics) {
-	var b builder
-	v, err := signal.ParseValue(json)
-	if err != nil {
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, json, err)}
+// Parse reads an episode from the text of a file, JSON or YAML; [authored.Read] says
+// which names are those of YAML. A mistake that leaves the text without a meaning is an
+// error; something written that has no effect gets a warning. File names the text in
+// diagnostics. The episode is nil if there is an error; [authored.Diagnostics.Err] with [ErrEpisode] returns the errors.
+func Parse(file string, text []byte) (*Episode, authored.Diagnostics) {
+	t, refused := authored.Read(file, text)
+	if refused != nil {
+		return nil, refused
 	}
-	e := b.episode(v)
-	return e, b.Diagnostics(file, json)
+	var b builder
+	e := b.episode(t.Value)
+	return e, t.Placed(b.Diagnostics(file, t.JSON))
 }
 
 // node is a value with its place in the text. To an author a member that is null is

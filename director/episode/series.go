@@ -3,13 +3,12 @@ package episode
 import (
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/internal/wording"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // SourceFile is the text of one episode.
 type SourceFile struct {
 	File string // names it in diagnostics
-	JSON []byte
+	Text []byte // JSON, or YAML as [authored.Read] tells by the name
 }
 
 // ParseSeries is [Parse] for the episodes of a series, which are played one after
@@ -19,18 +18,17 @@ type SourceFile struct {
 // episode that is refused is nil.
 func ParseSeries(sources ...SourceFile) ([]*Episode, []authored.Diagnostics) {
 	episodes, builders := make([]*Episode, len(sources)), make([]builder, len(sources))
-	all := make([]authored.Diagnostics, len(sources))
+	texts, all := make([]*authored.Text, len(sources)), make([]authored.Diagnostics, len(sources))
 	reads, ids := map[string]bool{}, map[string]int{}
 	// An episode that is refused could read any flag, and one that makes signals of
 	// all flags does.
 	whole, everything := true, false
 	for i, src := range sources {
-		v, err := signal.ParseValue(src.JSON)
-		if err != nil {
-			_, all[i] = Parse(src.File, src.JSON)
+		if texts[i], all[i] = authored.Read(src.File, src.Text); all[i] != nil {
 			whole = false
 			continue
 		}
+		v := texts[i].Value
 		e := builders[i].episode(v)
 		episodes[i] = e
 		if e == nil {
@@ -59,7 +57,7 @@ func ParseSeries(sources ...SourceFile) ([]*Episode, []authored.Diagnostics) {
 			}
 		}
 		if all[i] == nil {
-			all[i] = b.Diagnostics(src.File, src.JSON)
+			all[i] = texts[i].Placed(b.Diagnostics(src.File, texts[i].JSON))
 		}
 	}
 	return episodes, all

@@ -10,10 +10,10 @@ import (
 // ParseSeries reports unread flags, duplicate ids and unknown next episodes. It reports
 // none of these while an episode of the series cannot be read.
 func TestParseSeries(t *testing.T) {
-	one := episode.SourceFile{File: "one", JSON: []byte(`{"id": "one", "next_episode": "two", "choice_points": [{"id": "c", "trigger": "turn:1",
+	one := episode.SourceFile{File: "one", Text: []byte(`{"id": "one", "next_episode": "two", "choice_points": [{"id": "c", "trigger": "turn:1",
 		"choices": [{"id": "a", "label": "A", "sets_flag": "read"}, {"id": "b", "label": "B", "sets_flag": "unread"}]}]}`)}
-	two := episode.SourceFile{File: "two", JSON: []byte(`{"id": "two", "next_episode": "three", "flags": ["read"], "flag_context_rules": [{"if_flag": "read", "inject": "x"}]}`)}
-	broken := episode.SourceFile{File: "broken", JSON: []byte(`{`)}
+	two := episode.SourceFile{File: "two", Text: []byte(`{"id": "two", "next_episode": "three", "flags": ["read"], "flag_context_rules": [{"if_flag": "read", "inject": "x"}]}`)}
+	broken := episode.SourceFile{File: "broken", Text: []byte(`{`)}
 	for _, tc := range []struct {
 		sources []episode.SourceFile
 		good    []bool

@@ -389,3 +389,34 @@ func TestRerunUnknownMessages(t *testing.T) {
 		t.Errorf("loose: %v, %q", err, d)
 	}
 }
+
+// A loop over differences or turns that ends early leaves nothing behind, and a context that
+// has ended ends the comparison.
+func TestDifferencesEndEarly(t *testing.T) {
+	eng := enginetest.Memory(t, sajou.Config{})
+	enginetest.PlayDinner(t, eng, enginetest.InTurn(enginetest.DinnerAnswers))
+	require.NoError(t, enginetest.BeginManual(t, eng, "empty").Director().Start(t.Context(), enginetest.Authored(t, enginetest.Dinner), director.Opening{}))
+	was := enginetest.Replay(t, eng, "dinner")
+	seen := 0
+	for _, err := range history.Differences(t.Context(), was, enginetest.Replay(t, eng, "empty")) {
+		require.NoError(t, err)
+		seen++
+		break
+	}
+	require.Equal(t, 1, seen)
+	var turns []string
+	for turn, err := range history.Turns(t.Context(), was, 1, was.Head().Seq) {
+		require.NoError(t, err)
+		turns = append(turns, fmt.Sprintf("%d.%d", turn.Play, turn.Number))
+	}
+	require.Equal(t, []string{"1.1", "1.2", "1.3", "1.4", "1.5"}, turns)
+	for _, err := range history.Turns(t.Context(), was, 1, was.Head().Seq) {
+		require.NoError(t, err)
+		break
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, err := range history.Differences(ended, was, was) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}

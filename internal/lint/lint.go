@@ -126,9 +126,9 @@ func CheckWith(custom map[string][]string, files ...File) []Issue {
 	maps.Copy(l.actions, custom)
 	catalog := new(language.Catalog)
 	for i := range files {
-		src := &source{File: &files[i]}
+		src := &source{File: &files[i], text: textOf(files[i].Name, files[i].Text)}
 		l.sources = append(l.sources, src)
-		declared, next, diagnostics := Read(catalog, files[i].Name, files[i].Text)
+		declared, next, diagnostics := read(catalog, files[i].Text, src.text)
 		for _, d := range diagnostics {
 			rule := ruleNoEffect
 			if d.Severity == authored.SeverityError {
@@ -163,6 +163,7 @@ type linter struct {
 // source is one file with its issues.
 type source struct {
 	*File
+	text     *authored.Text
 	findings []Issue
 	spots    []pending
 	worst    authored.Severity // of all issues, kept or not; 0 for none
@@ -229,9 +230,9 @@ func (s *source) finish() []Issue {
 	for i := range s.spots {
 		places[i] = s.spots[i].at
 	}
-	offsets := authored.Locate(s.Text, places)
+	offsets := authored.Locate(s.text.JSON, places)
 	for i, f := range s.spots {
-		line, column := authored.LineColumn(s.Text, offsets[i])
+		line, column := s.text.Place(offsets[i])
 		s.findings = append(s.findings, Issue{authored.Diagnostic{
 			File: s.Name, Line: line, Column: column, Pointer: f.at.Pointer(), Severity: f.severity, Message: f.message,
 		}, f.rule})

@@ -26,31 +26,46 @@ type Declared struct {
 // choreography, a sequence, an easing, a binding or a scene. They may refer to
 // each other and to the catalog. They are returned in an order in which they can come
 // into force: scenes first, then the others in the order of [language.ParseWith].
-// File names the text in diagnostics. Read also accepts the exports of Sajou's
+// File names the text in diagnostics; [authored.Read] says which names are those of
+// YAML. Read also accepts the exports of Sajou's
 // scene-builder, as a text or as an archive; a file whose name ends with .zip must be
 // an archive.
 //
 // Next is the catalog with all declarations. If any diagnostic is an error, Read
 // returns no declaration and the given catalog.
 func Read(c *language.Catalog, file string, text []byte) (declared []Declared, next *language.Catalog, diagnostics authored.Diagnostics) {
-	value, err := signal.ParseValue(text)
+	return read(c, text, textOf(file, text))
+}
+
+// textOf returns the text of a file. If that is neither JSON nor YAML, it is kept as it
+// is, without a value.
+func textOf(file string, text []byte) *authored.Text {
+	if t, refused := authored.Read(file, text); refused == nil {
+		return t
+	}
+	return &authored.Text{File: file, JSON: text}
+}
+
+// read is [Read] of t, the text of a file whose bytes are original.
+func read(c *language.Catalog, original []byte, t *authored.Text) (declared []Declared, next *language.Catalog, diagnostics authored.Diagnostics) {
+	file, text, value := t.File, t.JSON, t.Value
 	refuse := func(message string) authored.Diagnostics {
 		return authored.Diagnostics{{File: file, Line: 1, Column: 1, Severity: authored.SeverityError, Message: message}}
 	}
 	switch {
-	case isZip(file, text):
-		declared, diagnostics = readZip(c, file, text)
+	case isZip(file, original):
+		declared, diagnostics = readZip(c, file, original)
 	case sajouOf(value) == "simulation":
 		diagnostics = refuse("this is a scenario of agents, which is for sajou-replay sim")
 	case sajouOf(value) == "episode":
 		diagnostics = refuse("this is an episode, which is for sajou-replay episode lint")
 	case isRecording(text, value):
 		diagnostics = refuse("this is a recording, which is for sajou-replay import")
-	case err == nil && value.Kind() == signal.KindArray:
+	case value.Kind() == signal.KindArray:
 		declared, diagnostics = readList(c, file, text, value)
-	case err == nil && scene.IsScene(value):
+	case value != nil && scene.IsScene(value):
 		declared, diagnostics = bundled(c, file)(scene.ParseBundle(file, text))
-	case err == nil && isScenario(value):
+	case value != nil && isScenario(value):
 		diagnostics = refuse(`this is a scenario, which is for sajou-replay rehearse; what its "definitions" hold can stand in a file of its own`)
 	default:
 		var declarations []language.Declaration
@@ -59,6 +74,7 @@ func Read(c *language.Catalog, file string, text []byte) (declared []Declared, n
 			declared = append(declared, Declared{d, ""})
 		}
 	}
+	diagnostics = t.Placed(diagnostics)
 	if diagnostics.Refused() {
 		return nil, c, diagnostics
 	}

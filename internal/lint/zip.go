@@ -67,7 +67,7 @@ func readZip(c *language.Catalog, file string, data []byte) ([]Declared, authore
 			return refuse("%s in the archive: %v", f.Name, err)
 		}
 		left -= int64(len(text))
-		files = append(files, scene.BundleFile{Name: file + "/" + f.Name, JSON: text})
+		files = append(files, scene.BundleFile{Name: file + "/" + f.Name, Text: text})
 	}
 	if len(files) == 0 {
 		return refuse("there is no JSON file in the archive")

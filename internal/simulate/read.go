@@ -14,31 +14,34 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Parse parses the text of a file; diagnostics name the file. It returns either a
+// Parse parses the text of a file, JSON or YAML; diagnostics name the file. It returns either a
 // simulation or diagnostics: unknown members and impossible values are refused, with
 // the place and a remedy.
 func Parse(file string, text []byte) (*Simulation, authored.Diagnostics) {
+	tooLarge := authored.SyntaxDiagnostic(file, nil, fmt.Errorf("a scenario takes at most %d KiB", MaxText>>10))
 	if len(text) > MaxText {
-		err := fmt.Errorf("a scenario takes at most %d KiB", MaxText>>10)
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, text, err)}
+		return nil, authored.Diagnostics{tooLarge}
 	}
-	v, err := signal.ParseValue(text)
-	if err != nil {
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, text, err)}
+	t, refused := authored.Read(file, text)
+	if refused != nil {
+		return nil, refused
+	}
+	if len(t.JSON) > MaxText { // by aliases of YAML
+		return nil, authored.Diagnostics{tooLarge}
 	}
 	b := reader{misnamed: map[*authored.Location]bool{}}
-	s := b.scenario(authored.Located{Value: v})
-	if diagnostics := b.Diagnostics(file, text); len(diagnostics) > 0 {
+	s := b.scenario(authored.Located{Value: t.Value})
+	if diagnostics := t.Placed(b.Diagnostics(file, t.JSON)); len(diagnostics) > 0 {
 		return nil, diagnostics
 	}
 	var places []*authored.Location
 	for i := range s.expect {
 		places = append(places, s.expect[i].place)
 	}
-	offsets := authored.Locate(text, places)
+	offsets := authored.Locate(t.JSON, places)
 	for i := range s.expect {
 		e := &s.expect[i]
-		e.line, e.column = authored.LineColumn(text, offsets[i])
+		e.line, e.column = t.Place(offsets[i])
 	}
 	return s, nil
 }

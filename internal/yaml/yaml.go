@@ -44,8 +44,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("yaml: %d:%d: %s", e.Line, e.Column, e.Reason)
 }
 
-// Text is a parsed YAML text.
-type Text struct {
+// Conversion is a YAML text as JSON.
+type Conversion struct {
 	// JSON is the equivalent JSON, in one line.
 	JSON []byte
 
@@ -57,7 +57,7 @@ type place struct{ offset, line, column int }
 
 // Place returns the position in the YAML of the name or value at an offset of the JSON,
 // or of the last one that begins before it.
-func (t *Text) Place(offset int) (line, column int) {
+func (t *Conversion) Place(offset int) (line, column int) {
 	i, exact := slices.BinarySearchFunc(t.places, offset, func(p place, offset int) int { return p.offset - offset })
 	if !exact {
 		i--
@@ -69,7 +69,7 @@ func (t *Text) Place(offset int) (line, column int) {
 }
 
 // Read parses a text with one document. The error is a [*SyntaxError].
-func Read(text []byte) (*Text, error) {
+func Read(text []byte) (*Conversion, error) {
 	if len(text) > maxText {
 		return nil, &SyntaxError{1, 1, fmt.Sprintf("the text exceeds %d MiB", maxText>>20)}
 	}
@@ -102,7 +102,7 @@ func Read(text []byte) (*Text, error) {
 	if err := w.value(root.Content[0], 0); err != nil {
 		return nil, err
 	}
-	return &Text{w.json, w.places}, nil
+	return &Conversion{w.json, w.places}, nil
 }
 
 // writer writes JSON and notes the places of its parts.

@@ -76,19 +76,24 @@ func (s *stylist) sounds() {
 		p := float64(age) / float64(soundLasts)
 		name := shorten(strings.TrimSpace(clean(sound.Sound)), size, false, float64(130*s.u))
 		w := float64(26*s.u) + width(name, size, false)
-		var x, y float64
+		high := float64(20 * s.u)
+		at := area{w: w, h: high}
 		if i, ok := s.byID[sound.Entity]; ok && sound.Entity != "" {
 			a := &s.cast[i]
-			x = a.x - float64(a.h*a.art.broad)/200 - w
-			y = a.y - float64(a.h*.8) - float64(p*16*s.u) - float64(float64(beside[i])*20*s.u)
+			at.x = a.x - float64(a.h*a.art.broad)/200 - w
+			at.y = a.y - float64(a.h*.8) - float64(p*16*s.u) - float64(float64(beside[i])*high) - float64(high/2)
 			beside[i]++
-			x, y = clamp(x, float64(4*s.u), s.width-w), clamp(y, float64(14*s.u), s.height)
+			at.x, at.y = clamp(at.x, float64(4*s.u), s.width-w), clamp(at.y, float64(4*s.u), s.height-high)
+			at = s.nearby(a, at)
 		} else {
-			x, y = float64(12*s.u), s.height-float64(18*s.u)-float64(float64(corner)*22*s.u)
+			at.x, at.y = float64(12*s.u), s.height-float64(28*s.u)-float64(float64(corner)*22*s.u)
 			corner++
+			at, _ = s.written.find(at, area{w: s.width, h: s.height}, nearness)
+			s.occupy(at)
 		}
+		x, y := at.x, at.y+float64(high/2)
 		opacity := 1 - float64(p*p)
-		s.add(shape{kind: rect, x: x, y: y - float64(10*s.u), w: w, h: float64(20 * s.u), r: float64(10 * s.u), fill: fade(s.ground, float64(opacity*.75))})
+		s.add(shape{kind: rect, x: x, y: at.y, w: w, h: high, r: high / 2, fill: fade(s.ground, float64(opacity*.75))})
 		s.add(shape{kind: use, symbol: sounding, x: x + float64(11*s.u), y: y, size: float64(15*s.u) / 100, opacity: opacity})
 		s.write(x+float64(20*s.u), y+float64(size*.35), size, start, false, fade(mix(gold, s.text, .35), opacity), name)
 	}

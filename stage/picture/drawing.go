@@ -40,7 +40,7 @@ const (
 type shape struct {
 	kind         kind
 	bold         bool
-	anchor       anchor
+	whole        bool // the built-in font has all characters of the text
 	fill, stroke color.NRGBA
 	opacity      float64 // of a use or a group
 
@@ -56,17 +56,20 @@ type shape struct {
 	inner    *Drawing
 }
 
-// textShape returns a text whose w is its width, or 0 if the built-in font lacks one of
-// its characters.
+// textShape returns a text whose anchor is at x.
 func textShape(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string) shape {
 	w, whole := extent(t, size, bold)
-	if !whole {
-		w = 0
+	switch a {
+	case start:
+	case middle:
+		x -= float64(w / 2)
+	case end:
+		x -= w
 	}
-	return shape{kind: text, x: x, y: y, w: w, size: size, anchor: a, bold: bold, fill: c, text: t}
+	return shape{kind: text, x: x, y: y, w: w, size: size, whole: whole, bold: bold, fill: c, text: t}
 }
 
-// anchor is the point of a text that its x refers to.
+// anchor is the point of a text that is at its x.
 type anchor uint8
 
 const (
@@ -81,7 +84,51 @@ type symbol struct {
 	name       string
 	pivot      float64 // the y about which a use turns
 	x, y, w, h float64 // its box
+	cover      area    // what its shapes cover, of a figure
 	shapes     []shape
+}
+
+// coverOf returns the area that shapes of a figure cover at most.
+func coverOf(shapes []shape) area {
+	low, high := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
+	reach := func(x, y, rx, ry float64) {
+		low = point{math.Min(low.x, x-rx), math.Min(low.y, y-ry)}
+		high = point{math.Max(high.x, x+rx), math.Max(high.y, y+ry)}
+	}
+	for i := range shapes {
+		s := &shapes[i]
+		e := float64(s.pen / 2)
+		switch s.kind {
+		case rect:
+			reach(s.x+float64(s.w/2), s.y+float64(s.h/2), float64(s.w/2)+e, float64(s.h/2)+e)
+		case ellipse:
+			reach(s.x, s.y, s.w+e, s.h+e)
+		case line:
+			reach(s.x, s.y, e, e)
+			reach(s.w, s.h, e, e)
+		case outline: // a curve is within its control points
+			for _, p := range s.path {
+				for _, at := range p.p[:points(p.verb)] {
+					reach(at.x, at.y, e, e)
+				}
+			}
+		default: // figures have no others
+		}
+	}
+	return area{low.x, low.y, high.x - low.x, high.y - low.y}
+}
+
+// points returns the number of points of a verb.
+func points(verb byte) int {
+	switch verb {
+	case 'Z':
+		return 0
+	case 'Q':
+		return 2
+	case 'C':
+		return 3
+	}
+	return 1
 }
 
 // segment is one command of a path. The points that its verb does not use are zero.

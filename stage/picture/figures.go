@@ -117,7 +117,7 @@ func figureSymbol(a *art, base, tint color.NRGBA, strength int, m mood) *symbol 
 	if m != awake {
 		name += [...]string{"", "-calm", "-hurt"}[m]
 	}
-	return &symbol{name: name, pivot: -tall / 2, x: boxX, y: boxY, w: boxW, h: boxH, shapes: b.shapes}
+	return &symbol{name: name, pivot: -tall / 2, x: boxX, y: boxY, w: boxW, h: boxH, cover: coverOf(b.shapes), shapes: b.shapes}
 }
 
 // in returns a color with the tint mixed in.

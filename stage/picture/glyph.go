@@ -13,15 +13,10 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 		which = 1
 	}
 	x := s.x
-	switch s.anchor {
-	case start:
-	case middle:
-		x -= float64(width(s.text, s.size, s.bold) / 2)
-	case end:
-		x -= width(s.text, s.size, s.bold)
-	}
+	last := rune(0)
 	for _, c := range s.text {
-		g, w := f.glyph(&r.font, c)
+		g, w := f.glyph(&r.font, last, c)
+		last = c
 		advance := float64(w * s.size)
 		switch {
 		case g == 0 && w > 0:
@@ -32,7 +27,7 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 		case g != 0 && c != ' ':
 			glyphs, ok := r.glyphs[which][g]
 			if !ok {
-				glyphs = r.load(f, g)
+				glyphs = f.outline(&r.font, g)
 				r.glyphs[which][g] = glyphs
 			}
 			r.path(glyphs, m.of(matrix{a: s.size, d: s.size, e: x, f: s.y}))
@@ -42,9 +37,9 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 	r.fill(dst, s.fill)
 }
 
-// load reads a glyph's outline, in ems.
-func (r *Rasterizer) load(f *face, g sfnt.GlyphIndex) []segment {
-	segments, err := f.font.LoadGlyph(&r.font, g, f.em, nil)
+// outline reads a glyph's outline, in ems.
+func (f *face) outline(b *sfnt.Buffer, g sfnt.GlyphIndex) []segment {
+	segments, err := f.font.LoadGlyph(b, g, f.em, nil)
 	if err != nil {
 		return nil // does not happen: the built-in fonts match their tables
 	}

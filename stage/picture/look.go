@@ -72,9 +72,10 @@ type stylist struct {
 	badges  map[string]*symbol
 	cast    []actor // the figures that are drawn
 	byID    map[string]int
-	labels  []area // by their order; binned holds them by rows
-	binned  map[int][]int
 	bubbles []area
+
+	texts   *grid // the areas of texts
+	written *grid // those of texts, figures and badges
 }
 
 type symbolKey struct {
@@ -90,6 +91,7 @@ type actor struct {
 	art    *art
 	x, y   float64 // the foot
 	h      float64
+	area   area // what the figure covers, without its shadow and its badge
 	badge  *symbol
 }
 
@@ -106,6 +108,7 @@ func (s *stylist) draw(opt Options) {
 	s.places(opt.Places)
 	s.figures()
 	s.beams()
+	s.obstacles()
 	s.captions()
 	s.speeches()
 	s.sounds()
@@ -123,7 +126,7 @@ func newStylist(f *stage.Frame, opt Options) *stylist {
 	}
 	s := &stylist{
 		f: f, scene: sc, width: float64(w),
-		symbols: map[symbolKey]*symbol{}, badges: map[string]*symbol{}, byID: map[string]int{}, binned: map[int][]int{},
+		symbols: map[symbolKey]*symbol{}, badges: map[string]*symbol{}, byID: map[string]int{},
 	}
 	sw, sh := sc.Width, sc.Height
 	if !finite(sw, sh) || sw <= 0 || sh <= 0 {
@@ -357,6 +360,7 @@ func (s *stylist) figure(a *actor) {
 		turn = math.Mod(f.Rotation, 360)
 	}
 	s.add(shape{kind: use, symbol: sym, x: a.x, y: a.y, size: a.h / tall, turn: turn, opacity: opacity})
+	a.area = s.covered(a, sym.cover, turn)
 	if a.art.name == "token" {
 		size := float64(a.h * .42)
 		c := paper
@@ -366,6 +370,22 @@ func (s *stylist) figure(a *actor) {
 		s.write(a.x, a.y-float64(a.h*.5)+float64(size*.36), size, middle, true, fade(c, opacity), initial(clean(nameOf(f))))
 	}
 	a.badge = s.badgeOf(f.State)
+}
+
+// covered returns the area of the picture that an actor covers: that of its symbol, turned.
+func (s *stylist) covered(a *actor, cover area, turn float64) area {
+	k := a.h / tall
+	if turn == 0 {
+		return area{a.x + float64(cover.x*k), a.y + float64(cover.y*k), float64(cover.w * k), float64(cover.h * k)}
+	}
+	sin, cos := sincos(turn)
+	low, high := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
+	for _, p := range [4]point{{cover.x, cover.y}, {cover.x + cover.w, cover.y}, {cover.x, cover.y + cover.h}, {cover.x + cover.w, cover.y + cover.h}} {
+		up := p.y + tall/2 // from the middle of the figure
+		x, y := float64(cos*p.x)-float64(sin*up), float64(sin*p.x)+float64(cos*up)-tall/2
+		low, high = point{math.Min(low.x, x), math.Min(low.y, y)}, point{math.Max(high.x, x), math.Max(high.y, y)}
+	}
+	return area{a.x + float64(low.x*k), a.y + float64(low.y*k), float64((high.x - low.x) * k), float64((high.y - low.y) * k)}
 }
 
 // nameOf returns the name that gives a token its letter, also for a figure without a

@@ -20,6 +20,20 @@
 // Figures are drawn in the order of the frame, which is by layer and, within a layer,
 // by y.
 //
+// # Places of texts
+//
+// A label is under its figure, a speech above the head, and the note of a sound beside its
+// figure. A text whose place is taken by a figure, a badge or another text moves to the
+// nearest free area: a label and a note stay as near to their figure as 40 of the picture's
+// units at its natural width, a speech may be anywhere in the picture, tied to its speaker.
+// Labels take their places first, in the order of the figures, and then speeches. An area
+// counts as free if it is free and wider and higher than the text by two 256ths of the
+// picture's width; one that is hardly larger than the text may not be found.
+//
+// Where there is no free area, a label and a note avoid the other texts alone, or stay at
+// their place if there is no area free of texts either, and a speech takes the area at the
+// head that covers least. So no text is lost in a crowd, and texts there cover figures.
+//
 // # Invariants
 //
 //   - The package reads no clock and keeps no state: the same frame and options give
@@ -30,6 +44,10 @@
 //     drawn.
 //   - Every document is well-formed XML, whatever the names and texts are, and refers
 //     to nothing outside of itself.
+//   - Texts are as wide as in the drawing in every viewer of a document: their letters are
+//     outlines, with the text itself as the label of their group. A text with characters
+//     that the built-in fonts lack is an element of its own, fitted to its width and
+//     clipped to it.
 //   - The name of a symbol is made of everything that determines its shapes, so that
 //     several documents can be in one page.
 //
@@ -40,9 +58,9 @@
 // and the upper right corner of the picture shows the count. Texts are read up to 4 KiB,
 // and cut where there is no room.
 //
-// Images are set in the Go fonts, which have Latin, Greek and Cyrillic letters.
-// Other characters become empty boxes in images; SVG and terminals leave them to the
-// viewer's fonts. Combining marks for which there is no glyph are lost in images.
+// Texts are set in the Go fonts, which have Latin, Greek and Cyrillic letters.
+// Other characters become empty boxes in images; SVG leaves texts with such characters,
+// and terminals leave all texts, to the viewer's fonts. Combining marks for which there is no glyph are lost in images.
 //
 // docs/glossary.md has the nouns of all packages.
 package picture

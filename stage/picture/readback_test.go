@@ -15,7 +15,7 @@ import (
 // rasterizer can paint. So the two outputs of a drawing can be compared.
 func readSVG(data []byte) (*Drawing, error) {
 	d := xml.NewDecoder(strings.NewReader(string(data)))
-	r := &svgReader{symbols: map[string]*symbol{}}
+	r := &svgReader{symbols: map[string]*symbol{}, letters: map[string][]segment{}}
 	for {
 		t, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -48,7 +48,22 @@ type svgReader struct {
 	open    []*[]shape // the lists that elements go to, innermost last
 	closing []func()
 	text    *shape
+	letters map[string][]segment
+	label   *shape // the group of letters that is open
 	inDefs  bool
+}
+
+// numbers returns the arguments of each function of a transformation.
+func numbers(transform string) map[string][]float64 {
+	values, name := map[string][]float64{}, ""
+	for _, w := range strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(transform)) {
+		if v, err := strconv.ParseFloat(w, 64); err == nil {
+			values[name] = append(values[name], v)
+		} else {
+			name = w
+		}
+	}
+	return values
 }
 
 func (r *svgReader) start(e xml.StartElement) error {
@@ -105,6 +120,14 @@ func (r *svgReader) start(e xml.StartElement) error {
 			descend(&y.shapes, func() {})
 			break
 		}
+		if label, ok := at["aria-label"]; ok {
+			// All letters are one path, as in the drawing.
+			f := numbers(at["transform"])
+			r.label = &shape{kind: outline, text: label, x: f["translate"][0], y: f["translate"][1], size: f["scale"][0], fill: s.fill}
+			into := r.open[len(r.open)-1]
+			descend(into, func() { *into = append(*into, *r.label); r.label = nil })
+			break
+		}
 		group := shape{kind: group, opacity: s.opacity, x: -1e6, y: -1e6, w: 2e6, h: 2e6}
 		into := r.open[len(r.open)-1]
 		children := &[]shape{}
@@ -124,32 +147,38 @@ func (r *svgReader) start(e xml.StartElement) error {
 	case "path":
 		s.kind = outline
 		s.path = path(at["d"])
+		if id, ok := at["id"]; ok {
+			r.letters[id] = s.path
+			break
+		}
 		add(s)
 	case "text":
-		s.kind, s.x, s.y, s.size = text, num("x", 0), num("y", 0), num("font-size", 0)
+		s.kind, s.x, s.y, s.w, s.size = text, num("x", 0), num("y", 0), num("textLength", 0), num("font-size", 0)
 		s.bold = at["font-weight"] == "bold"
-		s.anchor = map[string]anchor{"": start, "middle": middle, "end": end}[at["text-anchor"]]
 		into := r.open[len(r.open)-1]
 		r.text = &s
 		r.closing = append(r.closing, func() { *into = append(*into, *r.text); r.text = nil })
 		r.open = append(r.open, into)
 	case "use":
+		if l := r.label; l != nil {
+			letter := r.letters[strings.TrimPrefix(at["href"], "#")]
+			if letter == nil {
+				return fmt.Errorf("use of %q before its definition", at["href"])
+			}
+			for _, s := range letter {
+				for i := range s.p {
+					s.p[i] = point{l.x + (s.p[i].x+num("x", 0))*l.size, l.y + s.p[i].y*l.size}
+				}
+				l.path = append(l.path, s)
+			}
+			break
+		}
 		y := r.symbols[strings.TrimPrefix(at["href"], "#")]
 		if y == nil {
 			return fmt.Errorf("use of %q before its definition", at["href"])
 		}
 		s.kind, s.symbol = use, y
-		t := strings.NewReplacer("(", " ", ")", " ").Replace(at["transform"])
-		f := strings.Fields(t)
-		values := map[string][]float64{}
-		name := ""
-		for _, w := range f {
-			if v, err := strconv.ParseFloat(w, 64); err == nil {
-				values[name] = append(values[name], v)
-			} else {
-				name = w
-			}
-		}
+		values := numbers(at["transform"])
 		s.x, s.y, s.size = values["translate"][0], values["translate"][1], values["scale"][0]
 		if turn := values["rotate"]; turn != nil {
 			s.turn = turn[0]

@@ -5,8 +5,55 @@ import (
 	"strings"
 )
 
-// captions writes the labels under the figures. It moves a label down where another one
-// already is.
+// obstacles notes where the figures and their badges are, which texts must not cover.
+func (s *stylist) obstacles() {
+	s.texts, s.written = newGrid(s.width, s.height), newGrid(s.width, s.height)
+	for i := range s.cast {
+		a := &s.cast[i]
+		s.written.take(a.area)
+		if around, ok := s.badgeArea(a); ok {
+			s.written.take(around)
+		}
+	}
+}
+
+// badgeArea returns the area of an actor's badge.
+func (s *stylist) badgeArea(a *actor) (area, bool) {
+	if a.badge == nil {
+		return area{}, false
+	}
+	x, y, size := s.badgeAt(a)
+	half := float64(size / 2)
+	if a.figure.State == "acting" { // with its spark
+		return area{x - half, y - float64(size*.75), float64(size * 1.25), float64(size * 1.25)}, true
+	}
+	return area{x - half, y - half, size, size}, true
+}
+
+// nearby returns the place of a text of a figure: at, or the nearest area beside the figure
+// that is free of figures, badges and texts. If there is none, the text covers figures, but
+// no text if possible.
+func (s *stylist) nearby(a *actor, at area) area {
+	// The text stays as near as a few lines of it.
+	reach := float64(40 * s.u)
+	within := area{a.area.x - reach - at.w, a.area.y - reach - at.h, a.area.w + float64(2*(reach+at.w)), a.area.h + float64(2*(reach+at.h))}
+	place, found := s.written.find(at, within, nearness)
+	if !found {
+		place, _ = s.texts.find(at, within, nearness)
+	}
+	s.occupy(place)
+	return place
+}
+
+func nearness(dx, dy float64) float64 { return dx + dy }
+
+// occupy notes where a text is.
+func (s *stylist) occupy(a area) {
+	s.written.take(a)
+	s.texts.take(a)
+}
+
+// captions writes the labels under the figures, or beside them where something else is.
 func (s *stylist) captions() {
 	size := float64(12.5 * s.u)
 	high := float64(size * 1.45)
@@ -24,51 +71,18 @@ func (s *stylist) captions() {
 		label = shorten(label, size, false, most)
 		w := width(label, size, false) + float64(10*s.u)
 		at := area{clamp(a.x-float64(w/2), 0, s.width-w), clamp(a.y+float64(a.h*.05)+float64(5*s.u), 0, s.height-high), w, high}
-		at = s.free(at, high+s.u)
+		at = s.nearby(a, at)
 		opacity := clamp(a.figure.Opacity, 0, 1)
 		s.add(shape{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: high / 2, fill: fade(back, opacity)})
 		s.write(at.x+float64(w/2), at.y+float64(high*.5)+float64(size*.35), size, middle, false, fade(s.text, opacity), label)
 	}
 }
 
-// free returns at, or the first area below it without a label; at itself if there is none
-// near. Labels are kept in rows, so that ten thousand of them are not compared with each
-// other.
-func (s *stylist) free(at area, step float64) area {
-	row := func(y float64) int { return int(math.Floor(y / at.h)) }
-	taken := func(a area) bool {
-		for r := row(a.y) - 1; r <= row(a.y)+1; r++ {
-			for _, i := range s.binned[r] {
-				if s.labels[i].overlaps(a) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	chosen := at
-	for try := range 4 {
-		a := at
-		a.y += float64(float64(try) * step)
-		if a.y+a.h > s.height {
-			break
-		}
-		if !taken(a) {
-			chosen = a
-			break
-		}
-	}
-	r := row(chosen.y)
-	if len(s.binned[r]) < 256 { // a full row has no room to find
-		s.binned[r] = append(s.binned[r], len(s.labels))
-		s.labels = append(s.labels, chosen)
-	}
-	return chosen
-}
-
-// speeches draws the speech of the figures.
+// speeches draws the speech of the figures. The threads to distant speakers are below all
+// bubbles.
 func (s *stylist) speeches() {
 	drawn := 0
+	var threads, bubbles []shape
 	for i := range s.cast {
 		a := &s.cast[i]
 		opacity := clamp(a.figure.TextOpacity, 0, 1)
@@ -80,16 +94,21 @@ func (s *stylist) speeches() {
 			continue
 		}
 		drawn++
-		s.speech(a, opacity)
+		bubble, thread := s.speech(a, opacity)
+		bubbles = append(bubbles, bubble...)
+		threads = append(threads, thread...)
 	}
+	s.d.shapes = append(append(s.d.shapes, threads...), bubbles...)
 }
 
-func (s *stylist) speech(a *actor, opacity float64) {
+// speech returns the bubble of a figure, with a tail to its head, or with a thread if the
+// head is not near.
+func (s *stylist) speech(a *actor, opacity float64) (bubble, thread []shape) {
 	u := s.u
 	size, pad := float64(13.5*u), float64(10*u)
 	lines := wrap(clean(a.figure.Text), size, math.Min(float64(220*u), s.width-float64(4*pad)), 4)
 	if len(lines) == 0 {
-		return
+		return nil, nil
 	}
 	w := float64(24 * u)
 	for _, l := range lines {
@@ -99,8 +118,12 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	b := area{w: w + float64(2*pad), h: float64(leading*float64(len(lines))) + float64(1.5*pad)}
 	b = s.room(a, b)
 	s.bubbles = append(s.bubbles, b)
+	s.occupy(b)
 
 	tipX, tipY := a.x, a.y-float64(a.h*1.02)
+	if b.y > a.y {
+		tipY = a.y
+	}
 	body := shape{kind: rect, x: b.x, y: b.y, w: b.w, h: b.h, r: float64(11 * u)}
 	under := body
 	under.y += float64(2.5 * u)
@@ -122,15 +145,27 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	if tipX < b.x || tipX > b.x+b.w || tipY < b.y || tipY > b.y+b.h {
 		rx, ry := clamp(tipX, b.x+math.Min(b.w/2, 2*pad), b.x+b.w-math.Min(b.w/2, 2*pad)), b.y+float64(b.h/2)
 		if length := distance(rx, ry, tipX, tipY); length > 0 {
-			nx, ny := float64((tipY-ry)/length*10*u), float64((rx-tipX)/length*10*u)
+			root := float64(10 * u)
+			far := distance(tipX, tipY, clamp(tipX, b.x, b.x+b.w), clamp(tipY, b.y, b.y+b.h)) > float64(60*u)
+			if far {
+				root = float64(3 * u)
+			}
+			nx, ny := float64((tipY-ry)/length*root), float64((rx-tipX)/length*root)
 			tail = shape{kind: outline, path: []segment{
 				{verb: 'M', p: [3]point{{rx + nx, ry + ny}}},
 				{verb: 'L', p: [3]point{{tipX, tipY}}},
 				{verb: 'L', p: [3]point{{rx - nx, ry - ny}}},
 				{verb: 'Z'},
 			}}
-			left, right = math.Min(left, tipX), math.Max(right, tipX)
-			top, bottom = math.Min(top, tipY), math.Max(bottom, tipY)
+			if far {
+				e := float64(2 * u)
+				t := area{math.Min(rx, tipX) - root - e, math.Min(ry, tipY) - root - e, math.Abs(rx-tipX) + float64(2*(root+e)), math.Abs(ry-tipY) + float64(2*(root+e))}
+				thread = append(thread, shape{kind: group, opacity: opacity, x: t.x, y: t.y, w: t.w, h: t.h, children: []shape{edge(tail), plane(tail)}})
+				tail = shape{}
+			} else {
+				left, right = math.Min(left, tipX), math.Max(right, tipX)
+				top, bottom = math.Min(top, tipY), math.Max(bottom, tipY)
+			}
 		}
 	}
 	if tail.path != nil {
@@ -144,11 +179,12 @@ func (s *stylist) speech(a *actor, opacity float64) {
 	}
 	e := float64(2 * u) // the edge
 	g.x, g.y, g.w, g.h = left-e, top-e, right-left+float64(2*e), bottom-top+float64(2*e)
-	s.add(g)
+	return []shape{g}, thread
 }
 
-// room returns the area of the bubble b: above the head or beside it, within the picture,
-// where it covers least of the other bubbles and the figures.
+// room returns the area of the bubble b: above the head, or as near to that as nothing else
+// is. If there is no such area in the whole picture, it is the one above the head or beside
+// it that covers least of the other bubbles and the figures.
 func (s *stylist) room(a *actor, b area) area {
 	gap := float64(12 * s.u)
 	head := a.y - float64(a.h*1.02)
@@ -159,6 +195,17 @@ func (s *stylist) room(a *actor, b area) area {
 	}
 	margin := float64(5 * s.u)
 	above := head - lift - b.h
+	inside := func(at point) area {
+		return area{clamp(at.x, margin, math.Max(margin, s.width-margin-b.w)), clamp(at.y, margin, math.Max(margin, s.height-margin-b.h)), b.w, b.h}
+	}
+	picture := area{margin, margin, s.width - float64(2*margin), s.height - float64(2*margin)}
+	// A bubble still belongs to a head under its corner. Further away it is hard to tell.
+	place, found := s.written.find(inside(point{a.x - float64(b.w/2), above}), picture, func(dx, dy float64) float64 {
+		return float64(dx*.25) + math.Max(0, dx-float64(b.w/2)) + dy
+	})
+	if found {
+		return place
+	}
 	side := float64(float64(a.h*a.art.broad)/200) + float64(34*s.u)
 	best, least := area{}, math.Inf(1)
 	for _, c := range [...]point{
@@ -171,8 +218,7 @@ func (s *stylist) room(a *actor, b area) area {
 		{a.x - side - b.w, head - float64(b.h/4)},
 		{a.x - float64(b.w/2), above - float64(b.h*2.2)},
 	} {
-		b.x = clamp(c.x, margin, math.Max(margin, s.width-margin-b.w))
-		b.y = clamp(c.y, margin, math.Max(margin, s.height-margin-b.h))
+		b := inside(c)
 		// A near bubble is better: a distant one covers less, but its speaker is hard to
 		// find.
 		off := distance(a.x, head, clamp(a.x, b.x, b.x+b.w), clamp(head, b.y, b.y+b.h))
@@ -181,9 +227,7 @@ func (s *stylist) room(a *actor, b area) area {
 			covered += float64(8 * b.shared(other))
 		}
 		for i := range s.cast {
-			other := &s.cast[i]
-			broad := float64(other.h*other.art.broad) / 100
-			covered += b.shared(area{other.x - float64(broad/2), other.y - other.h, broad, other.h})
+			covered += b.shared(s.cast[i].area)
 		}
 		if covered < least {
 			best, least = b, covered
@@ -197,10 +241,6 @@ func (s *stylist) room(a *actor, b area) area {
 
 // area is a rectangle in the picture.
 type area struct{ x, y, w, h float64 }
-
-func (a area) overlaps(b area) bool {
-	return a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.h && b.y < a.y+a.h
-}
 
 // shared returns the area of the intersection of two areas.
 func (a area) shared(b area) float64 {

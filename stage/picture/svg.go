@@ -5,10 +5,12 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"golang.org/x/image/font/sfnt"
 )
 
-// fontStack names only fonts that viewers have. The Go fonts, with which the drawing was
-// laid out, are close to Helvetica.
+// fontStack is for the texts that the built-in fonts cannot set. The fonts that it names
+// are close to the built-in ones.
 const fontStack = "Go,Helvetica,Arial,sans-serif"
 
 // AppendSVG appends the drawing as an SVG 1.1 document and returns the extended
@@ -26,8 +28,16 @@ func (d *Drawing) AppendSVG(dst []byte) []byte {
 
 // svg appends elements to a document.
 type svg struct {
-	b     []byte
-	known map[string]bool
+	b      []byte
+	known  map[string]bool
+	glyphs map[letter]bool // the defined outlines
+	font   sfnt.Buffer
+}
+
+// letter is a character of one of the built-in fonts.
+type letter struct {
+	bold bool
+	r    rune
 }
 
 func (w *svg) put(s string) *svg {
@@ -35,9 +45,9 @@ func (w *svg) put(s string) *svg {
 	return w
 }
 
-// symbols defines every symbol that the drawing uses, once.
+// symbols defines every symbol and every letter that the drawing uses, once.
 func (w *svg) symbols(d *Drawing) {
-	w.known = map[string]bool{}
+	w.known, w.glyphs = map[string]bool{}, map[letter]bool{}
 	mark := len(w.b)
 	w.put("<defs>\n")
 	empty := len(w.b)
@@ -67,9 +77,47 @@ func (w *svg) define(shapes []shape) {
 			w.define(s.children)
 		case panel:
 			w.define(s.inner.shapes)
+		case text:
+			if s.whole {
+				w.letters(s)
+			}
 		default:
 		}
 	}
+}
+
+// letters defines the outlines of a text, in the units of the font. So they are exact, and
+// the places of the letters are whole numbers.
+func (w *svg) letters(s *shape) {
+	f := faceOf(s.bold)
+	em := float64(f.em >> 6)
+	for _, r := range s.text {
+		l := letter{s.bold, r}
+		if r == ' ' || w.glyphs[l] {
+			continue
+		}
+		w.glyphs[l] = true
+		g, _ := f.glyph(&w.font, 0, r)
+		outline := f.outline(&w.font, g)
+		for i := range outline {
+			for j := range outline[i].p {
+				p := &outline[i].p[j]
+				p.x, p.y = float64(p.x*em), float64(p.y*em)
+			}
+		}
+		w.put(`<path id="`).letter(l).put(`" d="`).path(outline).put("\"/>\n")
+	}
+}
+
+// letter writes the name of a defined letter.
+func (w *svg) letter(l letter) *svg {
+	if l.bold {
+		w.put("gobold")
+	} else {
+		w.put("go")
+	}
+	w.b = strconv.AppendInt(w.b, int64(l.r), 16)
+	return w
 }
 
 func (w *svg) shapes(shapes []shape) {
@@ -138,16 +186,7 @@ func (w *svg) opacity(v float64) *svg {
 func (w *svg) path(p []segment) *svg {
 	for i := range p {
 		w.b = append(w.b, p[i].verb)
-		n := 1
-		switch p[i].verb {
-		case 'Q':
-			n = 2
-		case 'C':
-			n = 3
-		case 'Z':
-			n = 0
-		}
-		for j, at := range p[i].p[:n] {
+		for j, at := range p[i].p[:points(p[i].verb)] {
 			if j > 0 {
 				w.put(" ")
 			}
@@ -189,26 +228,47 @@ func (w *svg) color(name string, c color.NRGBA) *svg {
 	return w
 }
 
+// text writes a text so that it is as wide as the drawing says in every viewer. The
+// built-in font may be missing there, so the letters are outlines, and the text is the
+// label of their group. A text with other characters is left to the viewer's fonts: it is
+// fitted to its width, and clipped to it by viewers that do not know textLength.
 func (w *svg) text(s *shape) {
-	w.put("<text").attr("x", s.x).attr("y", s.y).attr("font-size", s.size)
-	switch s.anchor {
-	case start:
-	case middle:
-		w.put(` text-anchor="middle"`)
-	case end:
-		w.put(` text-anchor="end"`)
+	if !s.whole {
+		w.foreign(s)
+		return
 	}
+	f := faceOf(s.bold)
+	em := float64(f.em >> 6)
+	w.put(`<g transform="translate(`).num(s.x).put(" ").num(s.y).put(")scale(").fixed(s.size/em, 6).put(`)"`)
+	w.color("fill", s.fill).put(` aria-label="`).escape(s.text).put(`">`)
+	at := 0.0
+	for _, r := range s.text {
+		if r != ' ' {
+			w.put(`<use href="#`).letter(letter{s.bold, r}).put(`"`).at("x", at).put("/>")
+		}
+		_, advance := f.glyph(&w.font, 0, r)
+		at += float64(advance * em)
+	}
+	w.put("</g>\n")
+}
+
+// foreign writes a text that the built-in font cannot set.
+func (w *svg) foreign(s *shape) {
+	margin, rise, high := float64(s.size*.2), float64(s.size*1.05), float64(s.size*1.4)
+	wide := s.w + float64(2*margin)
+	w.put("<svg").at("x", s.x-margin).at("y", s.y-rise).attr("width", wide).attr("height", high)
+	w.put(` viewBox="0 0 `).num(wide).put(" ").num(high).put("\">\n")
+	w.put("<text").attr("x", margin).attr("y", rise).attr("font-size", s.size)
 	if s.bold {
 		w.put(` font-weight="bold"`)
 	}
-	// The viewer's font may be wider than the one that the text was laid out with.
 	if s.w > 0 {
 		w.attr("textLength", s.w).put(` lengthAdjust="spacingAndGlyphs"`)
 	}
-	w.color("fill", s.fill).put(">").escape(s.text).put("</text>\n")
+	w.color("fill", s.fill).put(">").escape(s.text).put("</text>\n</svg>\n")
 }
 
-// escape writes character data. Texts are clean already. It still replaces the characters
+// escape writes character data or the value of an attribute. Texts are clean already. It still replaces the characters
 // that XML cannot hold, so that every document is well-formed.
 func (w *svg) escape(s string) *svg {
 	for _, r := range s {
@@ -219,6 +279,8 @@ func (w *svg) escape(s string) *svg {
 			w.put("&lt;")
 		case r == '>':
 			w.put("&gt;")
+		case r == '"':
+			w.put("&quot;")
 		case r < ' ' || r == 0xfffe || r == 0xffff:
 			w.put("\ufffd")
 		default:
@@ -234,7 +296,7 @@ func (w *svg) num(v float64) *svg { return w.fixed(v, 2) }
 // fixed writes a number with at most the given decimals, in the shortest form.
 // It works on whole numbers: a product, a rounding, and no more of floats.
 func (w *svg) fixed(v float64, decimals int) *svg {
-	scale := [...]float64{1, 10, 100, 1000, 10000}[decimals]
+	scale := [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6}[decimals]
 	n := int64(math.Round(clamp(v, -1e9, 1e9) * scale))
 	if n < 0 {
 		w.b = append(w.b, '-')

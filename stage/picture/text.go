@@ -100,9 +100,13 @@ func (f *face) measure(b *sfnt.Buffer, g sfnt.GlyphIndex) uint16 {
 	return uint16(advance >> 6)
 }
 
+// joiner makes one emoji of two.
+const joiner = '\u200d'
+
 // glyph returns the glyph of r and its width in ems. Without one the glyph is 0, and the
-// width is that of the box which replaces it, or 0 for a combining character.
-func (f *face) glyph(b *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
+// width is about that of the fonts which have the character, or 0 if it joins with the
+// character before, which is last.
+func (f *face) glyph(b *sfnt.Buffer, last, r rune) (sfnt.GlyphIndex, float64) {
 	em := float64(f.em >> 6)
 	if int(r) < len(f.glyphs) {
 		if g := f.glyphs[r]; g != 0 {
@@ -112,12 +116,14 @@ func (f *face) glyph(b *sfnt.Buffer, r rune) (sfnt.GlyphIndex, float64) {
 		return g, float64(f.measure(b, g)) / em
 	}
 	switch {
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+	case last == joiner, unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1f3fb && r <= 0x1f3ff: // the last are colors of skin
 		return 0, 0
-	case displaywidth.Rune(r) > 1:
-		return 0, 1.05
+	case displaywidth.Rune(r) < 2:
+		return 0, .65
+	case r >= 0x1f000 && r < 0x20000: // emoji
+		return 0, 1.25
 	}
-	return 0, 0.65
+	return 0, 1
 }
 
 // width returns the width of a clean text of the given size in the built-in font.
@@ -131,11 +137,12 @@ func width(s string, size float64, bold bool) float64 {
 func extent(s string, size float64, bold bool) (float64, bool) {
 	f := faceOf(bold)
 	var b sfnt.Buffer
-	sum, whole := 0.0, true
+	sum, whole, last := 0.0, true, rune(0)
 	for _, r := range s {
-		g, w := f.glyph(&b, r)
+		g, w := f.glyph(&b, last, r)
 		sum += w
 		whole = whole && g != 0
+		last = r
 	}
 	return float64(sum * size), whole
 }

@@ -12,7 +12,7 @@ import (
 // BundleFile is one file of a bundle.
 type BundleFile struct {
 	Name string // as it appears in diagnostics
-	JSON []byte
+	Text []byte // JSON, or YAML as [authored.Read] tells by the name
 }
 
 // ParseBundle reads a text that may hold more than a scene: the state of the
@@ -24,25 +24,25 @@ type BundleFile struct {
 // params become members of the step, children become its steps, and a step without an
 // entity gets the choreography's defaultTargetEntityId. The signal types that are wired to
 // a choreography replace its "on": each gives one choreography.
-func ParseBundle(file string, json []byte) (*Scene, []signal.Value, authored.Diagnostics) {
-	return ParseFiles(BundleFile{file, json})
+func ParseBundle(file string, text []byte) (*Scene, []signal.Value, authored.Diagnostics) {
+	return ParseFiles(BundleFile{file, text})
 }
 
 // ParseFiles is [ParseBundle] for a bundle of several files, as the
 // scene-builder exports it: scene.json, entities.json, choreographies.json and
 // shaders.json. Their contents identify them; their order is free.
 func ParseFiles(files ...BundleFile) (*Scene, []signal.Value, authored.Diagnostics) {
-	var sources []source
+	var sources []*authored.Text
 	for _, f := range files {
-		v, err := signal.ParseValue(f.JSON)
-		if err != nil {
-			return nil, nil, authored.Diagnostics{authored.SyntaxDiagnostic(f.Name, f.JSON, err)}
+		t, refused := authored.Read(f.Name, f.Text)
+		if refused != nil {
+			return nil, nil, refused
 		}
-		if err := definition.CheckNesting(v); err != nil {
-			return nil, nil, authored.Diagnostics{authored.SyntaxDiagnostic(f.Name, f.JSON, err)}
+		if err := definition.CheckNesting(t.Value); err != nil {
+			return nil, nil, authored.Diagnostics{authored.SyntaxDiagnostic(f.Name, f.Text, err)}
 		}
-		if kindOf(v) == native {
-			s, ds := Parse(f.Name, f.JSON)
+		if kindOf(t.Value) == native {
+			s, ds := Parse(f.Name, f.Text)
 			if len(files) > 1 && s != nil {
 				ds = append(ds, authored.Diagnostic{
 					File: f.Name, Line: 1, Column: 1, Severity: authored.SeverityError,
@@ -54,7 +54,7 @@ func ParseFiles(files ...BundleFile) (*Scene, []signal.Value, authored.Diagnosti
 			}
 			return s, nil, ds
 		}
-		sources = append(sources, source{f, v})
+		sources = append(sources, t)
 	}
 	i := newImport(sources)
 	if i.state == nil && i.board == nil && i.visuals == nil && len(i.choreographies) == 0 {

@@ -35,7 +35,7 @@ func TestImport(t *testing.T) {
 	golden.Run(t, "testdata/import/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
 		var files []scene.BundleFile
 		for _, f := range in {
-			files = append(files, scene.BundleFile{Name: f.Name, JSON: f.Data})
+			files = append(files, scene.BundleFile{Name: f.Name, Text: f.Data})
 		}
 		s, rest, diagnostics := scene.ParseFiles(files...)
 		out := []txtar.File{{Name: "told", Data: told(diagnostics)}}

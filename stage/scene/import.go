@@ -12,16 +12,10 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// source is one text of an import, as it was read.
-type source struct {
-	BundleFile
-	value signal.Value
-}
-
 // part is one text of an import with its remarks.
 type part struct {
-	source
 	remarks
+	text   *authored.Text
 	root   *node
 	losses int // kinds of them
 }
@@ -56,11 +50,11 @@ type loss struct {
 	count   int
 }
 
-func newImport(sources []source) *importer {
+func newImport(sources []*authored.Text) *importer {
 	i := &importer{byKind: map[string]*loss{}, places: map[string]Point{}, looks: map[string]*node{}}
 	for _, src := range sources {
-		root := &node{value: src.value}
-		i.parts = append(i.parts, &part{source: src, root: root})
+		root := &node{value: src.Value}
+		i.parts = append(i.parts, &part{text: src, root: root})
 		i.sort(root)
 	}
 	return i
@@ -259,7 +253,7 @@ func (i *importer) diagnostics() authored.Diagnostics {
 	i.losses = nil
 	var ds authored.Diagnostics
 	for _, p := range i.parts {
-		ds = append(ds, p.Diagnostics(p.Name, p.JSON)...)
+		ds = append(ds, p.text.Placed(p.Diagnostics(p.text.File, p.text.JSON))...)
 	}
 	return ds
 }

@@ -71,7 +71,7 @@ func TestMutatedImports(t *testing.T) {
 				}
 				text, err := json.Marshal(v)
 				require.NoError(rt, err)
-				files = append(files, scene.BundleFile{Name: f.Name, JSON: text})
+				files = append(files, scene.BundleFile{Name: f.Name, Text: text})
 				s, ds := scene.Parse(f.Name, text)
 				check(t, text, s, ds)
 			}

@@ -5,25 +5,26 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Parse parses the text of a file as a scene and returns diagnostics for its author,
-// which name the file. The scene is nil if any diagnostic is of severity [authored.SeverityError].
+// Parse parses the text of a file, JSON or YAML, as a scene and returns diagnostics for
+// its author, which name the file; [authored.Read] says which names are those of YAML.
+// The scene is nil if any diagnostic is of severity [authored.SeverityError].
 //
 // A scene of one of Sajou's tools is translated: the result's Value is in the
 // format of this package. Of a bundle only the scene is read; see [ParseBundle].
-func Parse(file string, json []byte) (*Scene, authored.Diagnostics) {
-	v, err := signal.ParseValue(json)
-	if err != nil {
-		return nil, authored.Diagnostics{authored.SyntaxDiagnostic(file, json, err)}
+func Parse(file string, text []byte) (*Scene, authored.Diagnostics) {
+	t, refused := authored.Read(file, text)
+	if refused != nil {
+		return nil, refused
 	}
-	if kindOf(v) != foreign {
+	if kindOf(t.Value) != foreign {
 		var r reader
-		s := r.scene(&node{value: v})
+		s := r.scene(&node{value: t.Value})
 		if r.Refused() {
 			s = nil
 		}
-		return s, r.Diagnostics(file, json)
+		return s, t.Placed(r.Diagnostics(file, t.JSON))
 	}
-	i := newImport([]source{{BundleFile{file, json}, v}})
+	i := newImport([]*authored.Text{t})
 	s := i.scene()
 	for _, list := range append(i.choreographies, i.bindings...) {
 		if list.value.Len() > 0 {

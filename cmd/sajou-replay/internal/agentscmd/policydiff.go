@@ -3,7 +3,6 @@ package agentscmd
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -96,7 +95,7 @@ The exit code is 0 if nothing differs and 1 if something does.`,
 	cmd.Flags().StringArrayVar(&ids, "agent", nil, "compare the views of agent `ID`; repeatable; default all agents")
 	cmd.Flags().StringVar(&policy, "policy", "", "`FILE` of the other policy; - is stdin")
 	cmd.Flags().BoolVar(&summary, "summary", false, "write the counts alone")
-	_ = cmd.MarkFlagFilename("policy", "json")
+	_ = cmd.MarkFlagFilename("policy", "json", "yaml", "yml")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -108,7 +107,7 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// readPolicy reads the JSON of a policy.
+// readPolicy reads a policy from JSON or YAML.
 func readPolicy(ctx context.Context, a *cli.App, name string) (signal.Value, error) {
 	const most = 1 << 20
 	name, text, err := a.ReadInput(ctx, name, most)
@@ -118,15 +117,11 @@ func readPolicy(ctx context.Context, a *cli.App, name string) (signal.Value, err
 	if err != nil {
 		return nil, cli.Misuse("--policy: %w", err)
 	}
-	v, err := signal.ParseValue(text)
-	if syntax, ok := errors.AsType[*signal.SyntaxError](err); ok {
-		line, column := authored.LineColumn(text, syntax.Offset)
-		return nil, cli.Misuse("--policy: %s:%d:%d: %s", name, line, column, syntax.Reason)
+	t, refused := authored.Read(name, text)
+	for _, d := range refused {
+		return nil, cli.Misuse("--policy: %s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
 	}
-	if err != nil {
-		return nil, cli.Misuse("--policy %s: %w", name, err)
-	}
-	return v, nil
+	return t.Value, nil
 }
 
 // differenceView is a difference between two views of an agent, for JSON.

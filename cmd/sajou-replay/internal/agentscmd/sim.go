@@ -30,7 +30,8 @@ is stale, and react to observations. Sim prints each event and records a session
 with the name of the scenario. It never waits: session time jumps to the next
 event. The same file gives the same head hash in every store.
 
-A scenario is a JSON object; - is stdin. All times are milliseconds:
+A scenario is a JSON object, or YAML if the file's name ends in .yaml or .yml; -
+is stdin. All times are milliseconds:
 
   { "sajou": "simulation", "version": 1, "name": "hello",
     "config": {"cooldowns": "off"},

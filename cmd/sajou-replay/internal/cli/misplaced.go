@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -10,10 +11,14 @@ import (
 // end of a message that names the kind of the file and the command that reads it,
 // or "" if the kind is unknown or the command is right.
 func Misplaced(command, name string, text []byte) string {
-	v, err := signal.ParseValue(text)
-	lines := err != nil
-	if lines {
+	var v signal.Value
+	t, refused := authored.Read(name, text)
+	lines := refused != nil
+	if !lines {
+		v = t.Value
+	} else {
 		line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+		var err error
 		if v, err = signal.ParseValue(line); err != nil {
 			return ""
 		}

@@ -4,13 +4,8 @@ package episodecmd
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +13,6 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/internal/yaml"
 )
 
 // Episode returns the command "episode".
@@ -51,9 +45,8 @@ const maxEpisode = 16 << 20
 type episodeFile struct {
 	name string
 	text []byte               // as it was written
-	json []byte               // the JSON of text; nil if it is refused
-	yaml *yaml.Text           // nil if it was written as JSON
-	bad  *authored.Diagnostic // why text is not YAML
+	read *authored.Text       // nil if it is neither JSON nor YAML
+	bad  authored.Diagnostics // why it is neither
 }
 
 func readEpisode(ctx context.Context, a *cli.App, name string) (*episodeFile, error) {
@@ -62,39 +55,22 @@ func readEpisode(ctx context.Context, a *cli.App, name string) (*episodeFile, er
 	if f.name, f.text, err = a.ReadInput(ctx, name, maxEpisode); err != nil {
 		return nil, err
 	}
-	ext := strings.ToLower(filepath.Ext(name))
 	// Stdin has no extension: the first byte of JSON is that of an object.
-	if ext != ".yaml" && ext != ".yml" && (name != "-" || bytes.HasPrefix(bytes.TrimSpace(f.text), []byte("{"))) {
-		f.json = f.text
-		return f, nil
-	}
-	f.yaml, err = yaml.Read(f.text)
-	if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-		f.bad = &authored.Diagnostic{File: f.name, Line: e.Line, Column: e.Column, Severity: authored.SeverityError, Message: e.Reason}
-	} else if err != nil {
-		return nil, err
+	if name == "-" && !bytes.HasPrefix(bytes.TrimSpace(f.text), []byte("{")) {
+		f.read, f.bad = authored.ReadYAML(f.name, f.text)
 	} else {
-		f.json = f.yaml.JSON
+		f.read, f.bad = authored.Read(f.name, f.text)
 	}
 	return f, nil
 }
 
-// placed returns diagnostics about the JSON with the lines and columns of the YAML.
-func (f *episodeFile) placed(ds authored.Diagnostics) authored.Diagnostics {
-	if f.bad != nil {
-		return authored.Diagnostics{*f.bad}
+// parse parses the episode of the file.
+func (f *episodeFile) parse() (*episode.Episode, authored.Diagnostics) {
+	if f.read == nil {
+		return nil, f.bad
 	}
-	if f.yaml == nil {
-		return ds
-	}
-	ds = slices.Clone(ds)
-	for i := range ds {
-		ds[i].Line, ds[i].Column = f.yaml.Place(ds[i].Column - 1) // it is one line
-	}
-	slices.SortStableFunc(ds, func(a, b authored.Diagnostic) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
-	})
-	return ds
+	e, ds := episode.Parse(f.name, f.read.JSON)
+	return e, f.read.Placed(ds)
 }
 
 // loadEpisode reads the episode of a file and prints its diagnostics to stderr. After an
@@ -107,8 +83,7 @@ func loadEpisode(ctx context.Context, a *cli.App, name, consequence string) (*ep
 	var e *episode.Episode
 	var ds authored.Diagnostics
 	if err := cli.Interruptibly(ctx, func() {
-		e, ds = episode.Parse(f.name, f.json)
-		ds = f.placed(ds)
+		e, ds = f.parse()
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -163,7 +138,10 @@ func lintEpisodes(ctx context.Context, a *cli.App, names []string, strict bool) 
 		if err != nil {
 			return err
 		}
-		files[i], sources[i] = f, episode.SourceFile{File: f.name, JSON: f.json}
+		files[i], sources[i] = f, episode.SourceFile{File: f.name}
+		if f.read != nil {
+			sources[i].Text = f.read.JSON
+		}
 	}
 	var remarks []authored.Diagnostics
 	if err := cli.Interruptibly(ctx, func() { _, remarks = episode.ParseSeries(sources...) }); err != nil {
@@ -172,7 +150,10 @@ func lintEpisodes(ctx context.Context, a *cli.App, names []string, strict bool) 
 	o := a.Output()
 	answer := error(nil)
 	for i, ds := range remarks {
-		for _, d := range files[i].placed(ds) {
+		if ds = files[i].read.Placed(ds); files[i].read == nil {
+			ds = files[i].bad
+		}
+		for _, d := range ds {
 			value, err := cli.Marshal(struct {
 				File     string `json:"file"`
 				Line     int    `json:"line"`

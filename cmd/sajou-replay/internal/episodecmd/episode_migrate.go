@@ -45,7 +45,7 @@ func runMigrate(ctx context.Context, a *cli.App, name string, write bool) error 
 	switch {
 	case write && name == "-":
 		return cli.Misuse("-w needs a file; an episode from stdin is written to stdout")
-	case write && f.yaml != nil:
+	case write && f.read.FromYAML():
 		return cli.Misuse("%s is YAML, and the result is JSON; write it to another file: sajou-replay episode migrate %s > FILE.json", f.name, cli.ShellWord(name))
 	}
 	var value signal.Value
@@ -56,7 +56,7 @@ func runMigrate(ctx context.Context, a *cli.App, name string, write bool) error 
 			return
 		}
 		switch {
-		case f.yaml != nil:
+		case f.read.FromYAML():
 			text = append(cli.Indented(value.AppendJSON(nil)), '\n')
 		case !bytes.Equal(value, e.Value()):
 			text = episode.Rewrite(f.text, e.Value(), value)

@@ -231,7 +231,8 @@ func defineAddCommand(a *cli.App) *cobra.Command {
 		Long: `Add checks the declarations of files and records them at the end of the session
 that --session names, by default the one that was begun last. If the named
 session does not exist, it is begun. A file has one JSON object or an array of
-objects. A member of the object determines its kind:
+objects, or YAML if its name ends in .yaml or .yml. A member of the object
+determines its kind:
 
   "on"                      a choreography
   "sequence"                a sequence

@@ -115,7 +115,7 @@ equal to the one before are left out. --scene uses the scene of a file.`,
 	cmd.Flags().DurationVar(&idle, "idle", 2*time.Second, "longest pause; 0 removes every pause")
 	cmd.Flags().BoolVar(&onStage, "stage", false, "draw the stage instead of writing commands")
 	cmd.Flags().StringVar(&sceneFile, "scene", "", "with --stage, use the scene of `FILE` instead of the recorded ones")
-	_ = cmd.MarkFlagFilename("scene", "json", "zip")
+	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }

@@ -95,7 +95,7 @@ from the expected ones, and else 0.`,
 	cmd.Flags().StringVar(&r.render, "render", "", "draw the stage into `FILE` or directory")
 	cmd.Flags().StringVar(&r.scene, "scene", "", "with --render, use the scene of `FILE`")
 	_ = cmd.MarkFlagFilename("render", "svg", "png")
-	_ = cmd.MarkFlagFilename("scene", "json", "zip")
+	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	return cmd
 }
 

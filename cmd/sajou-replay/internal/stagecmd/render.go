@@ -100,7 +100,7 @@ could not be drawn.`,
 	flags.BoolVar(&r.places, "places", false, "mark the slots, waypoints and routes of the scene")
 	flags.BoolVar(&r.json, "json", false, "describe the result as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"svg", "png", "gif"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagFilename("scene", "json", "zip")
+	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	_ = cmd.MarkFlagFilename("output", "svg", "png", "gif")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
