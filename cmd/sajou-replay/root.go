@@ -160,7 +160,7 @@ The help of a command says which apply to it.`,
   sajou-replay import session.jsonl --define choreographies.json
   sajou-replay cat --type error
   sajou-replay state end performances
-  sajou-replay render end -o picture.svg
+  sajou-replay render end -O picture.svg
   sajou-replay bisect --where 'state.performances.size() > 3'`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -225,6 +225,7 @@ The help of a command says which apply to it.`,
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
+	versionFlag(a, root)
 	return root
 }
 

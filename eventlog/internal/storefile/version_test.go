@@ -1,6 +1,7 @@
 package storefile
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"testing"
@@ -21,7 +22,7 @@ func TestFilesVersion(t *testing.T) {
 	} {
 		_, err := parseFileList([]byte("sajou files " + version + rest))
 		require.ErrorIs(t, err, want, "version %q", version)
-		if want == chain.ErrVersion {
+		if errors.Is(want, chain.ErrVersion) {
 			require.ErrorContains(t, err, "has version "+version)
 		}
 	}
