@@ -42,9 +42,9 @@ func store(t interface {
 	return eng
 }
 
-// exported returns the raw export of a session.
-func exported(t require.TestingT, eng *sajou.Engine, name string) string {
-	log, err := eng.Log().Session(name)
+// exported returns the raw export of the session a.
+func exported(t require.TestingT, eng *sajou.Engine) string {
+	log, err := eng.Log().Session("a")
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, session.Export(context.Background(), &b, log, session.ExportRaw, 1, 0))
@@ -76,7 +76,7 @@ func TestRawGivesTheSameHead(t *testing.T) {
 			_, err := from.Restore(ctx, "a", b)
 			require.NoError(t, err)
 		}
-		want := exported(t, from, "a")
+		want := exported(t, from)
 		lines := strings.SplitAfter(want, "\n")
 		if cut := rapid.IntRange(0, len(lines)-1).Draw(t, "cut"); cut > 0 {
 			_, err := ingest.Raw(ctx, to, strings.NewReader(strings.Join(lines[:cut], "")+"{"), ingest.RawConfig{})
@@ -88,7 +88,7 @@ func TestRawGivesTheSameHead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, log.Head(), tally.Head)
 		require.Equal(t, int(log.Head().Seq), tally.Entries+tally.Skipped)
-		require.Equal(t, want, exported(t, to, "a"))
+		require.Equal(t, want, exported(t, to))
 		for _, key := range keys {
 			repeat := eventlog.Batch{Key: key, Drafts: []eventlog.Draft{{Kind: eventlog.KindSignal, Data: msgp.AppendNil(nil)}}}
 			first, err := from.Restore(ctx, "a", repeat)
@@ -113,7 +113,7 @@ func recorded(t *testing.T) string {
 		eventlog.Batch{Drafts: []eventlog.Draft{entry(2), entry(3), entry(4)}, Key: "k"},
 		eventlog.Batch{Drafts: []eventlog.Draft{entry(5)}})
 	require.NoError(t, err)
-	return exported(t, eng, "a")
+	return exported(t, eng)
 }
 
 // An export of before batches were written into it gives the same head.
@@ -170,7 +170,7 @@ func TestRawRefusesWhatDoesNotFollow(t *testing.T) {
 			tally, err = ingest.Raw(t.Context(), eng, strings.NewReader(text), ingest.RawConfig{})
 			require.NoError(t, err)
 			require.Equal(t, tt.entries, tally.Skipped)
-			require.Equal(t, text, exported(t, eng, "a"))
+			require.Equal(t, text, exported(t, eng))
 		})
 	}
 }
