@@ -200,6 +200,9 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 	}
 	a.Opened = name
 	travel, err := engine.Replay(name)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return nil, err
+	}
 	if errors.Is(err, eventlog.ErrNoSession) || errors.Is(err, eventlog.ErrInvalid) {
 		return nil, NoSession(engine, a.Store, name)
 	}

@@ -270,6 +270,9 @@ func sessionName(file string) string {
 func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *importing, goOn bool) (stopped, err error) {
 	a.Opened = i.name
 	log, err := engine.Log().Session(i.name)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return nil, cli.Fail(cli.ExitNo, "%w; its name cannot be used again: name another with --session", err)
+	}
 	if err != nil {
 		return nil, err
 	}
