@@ -18,8 +18,8 @@ type Unresolved struct {
 	Signal      uint64        // the number of the entry whose signal made the performance
 	Definition  string        // the id of the choreography, or else the signal type that starts it
 	Action      string        // of the step, or "guard"
-	Member      string // "entity", or the name of the parameter
-	Reference   string // as it was written, such as "signal.extra"
+	Member      string        // "entity", or the name of the parameter
+	Reference   string        // as it was written, such as "signal.extra"
 }
 
 // String describes u in a sentence.
