@@ -104,10 +104,11 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 	}
 	catalog := new(language.Catalog)
 	if more && len(defines) > 0 {
-		var err error
-		if catalog, err = a.InForce(ctx, name); err != nil {
+		inForce, err := a.InForce(ctx, name)
+		if err != nil {
 			return err
 		}
+		catalog = inForce.Catalog()
 	}
 	definitions, err := a.ReadDeclared(ctx, catalog, defines, "nothing was recorded")
 	if err != nil {
@@ -244,12 +245,20 @@ func sessionName(file string) string {
 func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *importing, goOn bool) (stopped, err error) {
 	a.Opened = i.name
 	log, err := engine.Log().Session(i.name)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return nil, cli.Fail(cli.ExitNo, "%w; its name cannot be used again: name another with --session", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if log.Exists() && !i.more && !goOn {
 		return nil, cli.Fail(cli.ExitNo, "session %q exists already, with %s; add to it with --append, or name another with --session",
 			i.name, cli.Plural(int(log.Head().Seq), "entry", "entries"))
+	}
+	if i.more {
+		if err := a.RemarkNew(engine, i.name); err != nil {
+			return nil, err
+		}
 	}
 	session, err := engine.Session(ctx, i.name)
 	if err != nil {
