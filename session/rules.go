@@ -66,9 +66,9 @@ func RulesOf(e *eventlog.Entry) int {
 	return o.rules
 }
 
-// CheckRules returns a [*RulesError] if a session was recorded under newer rules
+// checkRules returns a [*RulesError] if a session was recorded under newer rules
 // than this program's, and so cannot be folded. It reads the first entry.
-func CheckRules(ctx context.Context, log *eventlog.SessionReader) error {
+func checkRules(ctx context.Context, log *eventlog.SessionReader) error {
 	for e, err := range log.Entries(ctx, 1) {
 		if n := RulesOf(&e); err == nil && n > Rules {
 			err = &RulesError{log.Name(), n, Rules}
