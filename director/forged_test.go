@@ -307,8 +307,14 @@ func TestVerdictBounds(t *testing.T) {
 		turn, attempt int
 		want          error
 	}{
-		{0, 1, director.ErrTurn}, {3, 1, director.ErrTurn}, {1, -1, director.ErrTurn}, {2, episode.MaxTurn + 1, director.ErrTurn},
-		{1, 0, nil}, {1, 1, nil}, {2, 1, nil}, {2, episode.MaxTurn, nil},
+		{0, 1, director.ErrTurn},
+		{3, 1, director.ErrTurn},
+		{1, -1, director.ErrTurn},
+		{2, episode.MaxTurn + 1, director.ErrTurn},
+		{1, 0, nil},
+		{1, 1, nil},
+		{2, 1, nil},
+		{2, episode.MaxTurn, nil},
 	} {
 		out, records, err := s.Judge(director.Verdict{Turn: tt.turn, Attempt: tt.attempt, Subject: subject, Raw: "YES"})
 		if tt.want != nil {

@@ -32,7 +32,8 @@ func TestCoverage(t *testing.T) {
 			{"stopped after 9 steps", explore.Config{}, 9},
 		} {
 			x := explore.New(e, tt.config)
-			for n := 1; x.Step() && n != tt.steps; n++ {
+			for n := 0; (tt.steps == 0 || n < tt.steps) && x.Step(); {
+				n++
 			}
 			c, err := x.Coverage()
 			require.NoError(t, err)

@@ -39,7 +39,7 @@
 // # Cost
 //
 // An expression reads only the members that it names: the payload of an entry is
-// decoded only if the expression reads it, and [Predicate.NeedsState] reports whether
+// decoded only if the expression reads it, and [Expression.NeedsState] reports whether
 // a state must be folded.
 //
 // One evaluation takes at most [StepLimit] steps and builds at most

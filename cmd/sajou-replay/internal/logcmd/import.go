@@ -21,6 +21,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -31,6 +32,7 @@ func Import(a *cli.App) *cobra.Command {
 		lenient bool
 		more    bool
 		goOn    bool
+		raw     bool
 	)
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
@@ -43,9 +45,9 @@ files; - is stdin. Each line is one signal, a JSON object such as
 with the timestamp in milliseconds since 1970. Blank lines are skipped.
 
 The session takes its name from the first file, without .jsonl, unless --session
-names it. It must be new unless --append or --continue is given. The store is
-created if its directory is absent or empty, and removed again if nothing was
-recorded.
+names it; several files are one session. It must be new unless --append or
+--continue is given. The store is created if its directory is absent or empty,
+and removed again if nothing was recorded.
 
 A line that is not a valid signal ends the import. The signals before it stay
 recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
@@ -65,6 +67,11 @@ files under the same session name give the same head hash in every store.
 a crash. It compares the session with the files and records the missing rest; if
 they differ, it records nothing. The head is then that of an uninterrupted import.
 
+--raw imports one file that export --raw has written: all entries of the session
+as they were, under its name and with the same head. It recomputes the chain, and
+ends at the first entry that does not follow. If the session is there already,
+--raw adds the entries that it lacks.
+
 All files are opened before the store is locked. If several are named pipes, each
 needs its writer at the same time.`,
 		Example: `  sajou-replay import session.jsonl
@@ -81,6 +88,12 @@ needs its writer at the same time.`,
 			if more && goOn {
 				return cli.Misuse("--append and --continue exclude each other: one adds signals, the other completes an import")
 			}
+			if raw {
+				if len(args) != 1 || a.Session != "" || lenient || more || goOn || len(defines) > 0 {
+					return cli.Misuse("--raw takes one file, which has the name of the session, and no other flag of import")
+				}
+				return importRaw(cmd.Context(), a, args)
+			}
 			return importFiles(cmd.Context(), a, args, defines, lenient, more, goOn)
 		},
 	}
@@ -88,6 +101,7 @@ needs its writer at the same time.`,
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that violate the schema")
 	cmd.Flags().BoolVar(&more, "append", false, "add to an existing session")
 	cmd.Flags().BoolVar(&goOn, "continue", false, "complete an interrupted import of the same files")
+	cmd.Flags().BoolVar(&raw, "raw", false, "import all entries of a session from the file that export --raw wrote")
 	return cmd
 }
 
@@ -138,6 +152,51 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 	return cmp.Or(err, reportImport(ctx, a, i, stopped))
 }
 
+// importRaw records the session of a raw export.
+func importRaw(ctx context.Context, a *cli.App, files []string) error {
+	in, err := openInputs(ctx, a, files)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	file := in[0].in
+	if file == nil {
+		if file, err = cli.OpenFile(files[0]); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
+	engine, err := a.OpenWriting()
+	if err != nil {
+		return err
+	}
+	m := cli.NewProgress(a.Stderr)
+	n, err := ingest.Raw(ctx, engine, file, ingest.RawConfig{
+		File: in[0].file, Progress: func(entries int) { m.Show(fmt.Sprintf("%d entries", entries)) },
+	})
+	m.Clear()
+	err = errors.Join(err, engine.Close())
+	text := fmt.Sprintf("%q has all %s already: head %v", n.Session, cli.Plural(n.Skipped, "entry", "entries"), n.Head)
+	if n.Entries > 0 {
+		text = fmt.Sprintf("imported %s into %q: head %v", cli.Plural(n.Entries, "entry", "entries"), n.Session, n.Head)
+	}
+	if err == nil || n.Entries > 0 {
+		result := struct {
+			Session string       `json:"session"`
+			Entries int          `json:"entries"`
+			Skipped int          `json:"skipped"`
+			Head    cli.HeadView `json:"head"`
+		}{n.Session, n.Entries, n.Skipped, cli.ViewHead(n.Head)}
+		if err := a.Output().One(text, result); err != nil {
+			return err
+		}
+	}
+	if err != nil && n.Entries > 0 && ctx.Err() == nil {
+		return &cli.ExitError{Code: cli.ExitLoss, Cause: err}
+	}
+	return err
+}
+
 // importing is one import and its tally.
 type importing struct {
 	name   string
@@ -156,6 +215,30 @@ type source struct {
 
 // inputs are the files to import, in order.
 type inputs []source
+
+// names returns the names of the files.
+func (in inputs) names() []string {
+	names := make([]string, len(in))
+	for i, s := range in {
+		names[i] = s.file
+	}
+	return names
+}
+
+// text names several files, as the end of "imported 5 signals"; it is empty for one.
+func (in inputs) text() string {
+	const most = 5
+	names := in.names()
+	if len(names) == 1 {
+		return ""
+	}
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	return termtext.Printable(fmt.Sprintf(" of %d files (%s%s)", len(in), strings.Join(names, ", "), more))
+}
 
 // openInputs opens the inputs that can block, pipes and devices, all at once and
 // before the store is locked, and waits until the first has a byte to read. A
@@ -306,6 +389,7 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 	n := &i.tally
 	result := struct {
 		Session     string       `json:"session"`
+		Files       []string     `json:"files"`
 		Signals     int          `json:"signals"`
 		Definitions int          `json:"definitions"`
 		Flagged     int          `json:"flagged"`
@@ -313,14 +397,17 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 		First       eventlog.Seq `json:"first"`
 		Head        cli.HeadView `json:"head"`
 		Stopped     string       `json:"stopped,omitempty"`
-	}{i.name, n.Signals, n.Definitions, n.Flagged, n.OutOfOrder, n.First, cli.ViewHead(n.Head), ""}
+	}{i.name, i.in.names(), n.Signals, n.Definitions, n.Flagged, n.OutOfOrder, n.First, cli.ViewHead(n.Head), ""}
 	text := fmt.Sprintf("nothing was recorded in %q: the input has no signals", i.name)
 	if n.Skipped > 0 {
 		text = fmt.Sprintf("%q has all %s already: head %v", i.name, cli.Plural(n.Skipped, "signal", "signals"), n.Head)
 	}
 	if n.First > 0 {
-		text = fmt.Sprintf("imported %s into %q: entries %d..%d, head %v",
-			cli.Plural(n.Signals, "signal", "signals"), i.name, n.First, n.Head.Seq, n.Head)
+		text = fmt.Sprintf("imported %s%s into %q: entries %d..%d, head %v",
+			cli.Plural(n.Signals, "signal", "signals"), i.in.text(), i.name, n.First, n.Head.Seq, n.Head)
+	}
+	if len(i.in) > 1 && a.Session == "" {
+		fmt.Fprintf(a.Stderr, "sajou-replay: the %d files are one session, named after the first; name it with --session, or import each file by itself\n", len(i.in))
 	}
 	if n.Flagged > 0 {
 		fmt.Fprintf(a.Stderr, "sajou-replay: %s the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n",
