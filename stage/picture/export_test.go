@@ -148,13 +148,3 @@ func (r *Rasterizer) Looks() int { return len(r.sprites.young) + len(r.sprites.o
 
 // MostLooks is the limit of the looks in one generation.
 const MostLooks = mostLooks
-
-// Deflate compresses pieces of a stream.
-func Deflate(pieces ...[]byte) []byte {
-	var d deflater
-	d.begin(nil)
-	for _, p := range pieces {
-		d.write(p)
-	}
-	return d.end()
-}
