@@ -58,7 +58,8 @@ and checks a file while it is written.`,
 					continue
 				}
 				if a.Format == "text" {
-					return a.Output().Text(string(s.schema()))
+					_, err := a.Stdout.Write(s.schema())
+					return err
 				}
 				return a.Output().One("", json.RawMessage(s.schema()))
 			}
