@@ -28,7 +28,7 @@ func TestUnresolvedReferences(t *testing.T) {
 		return sajou.Addition{Signals: []*signal.Signal{sig}, Lenient: true}
 	}
 	eng, ses := enginetest.Begin(t, dir, cfg)
-	_, err := ses.Define(t.Context(), enginetest.Definitions(t, `{"id":"work","on":"tool_call","steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.extra"}]}`)...)
+	_, err := ses.Define(t.Context(), enginetest.Definitions(t, `{"id":"work","on":"tool_call","guard":{"entity":["signal.agentId","signal.bench"]},"steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.extra"}]}`)...)
 	require.NoError(t, err)
 	for _, payload := range []string{
 		`{"toolName":"Read","agentId":"scout","extra":"digging"}`,
@@ -48,8 +48,9 @@ func TestUnresolvedReferences(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"scout": "resting"}, figures)
 	unresolved := view.Unresolved(0)
-	require.Len(t, unresolved, 1)
-	require.Equal(t, "state of setAnimation in work: the payload has no signal.extra", unresolved[0].String())
+	require.Len(t, unresolved, 2)
+	require.Equal(t, "entity of guard in work: the payload has no signal.bench", unresolved[0].String())
+	require.Equal(t, "state of setAnimation in work: the payload has no signal.extra", unresolved[1].String())
 	require.NoError(t, eng.Close())
 
 	eng, ses = enginetest.Begin(t, dir, cfg)
@@ -69,6 +70,7 @@ func TestUnresolvedReferences(t *testing.T) {
 		require.NoError(t, eng.Close())
 	}
 	const line = `level=WARN msg="a reference does not resolve" session=`
-	require.Equal(t, 1, strings.Count(log.String(), line), log.String())
+	require.Equal(t, 2, strings.Count(log.String(), line), log.String())
+	require.Contains(t, log.String(), `definition=work action=guard member=entity reference=signal.bench`)
 	require.Contains(t, log.String(), `definition=work action=setAnimation member=state reference=signal.extra`)
 }

@@ -216,7 +216,7 @@ type Engine struct {
 	writers     *writer.Group          // immutable after Open
 	attachments *stagelive.Attachments // immutable after Open
 
-	snapsPath string // immutable after Open
+	snapsPath string // "" with a file system of the program; immutable after Open
 	snapsMade bool   // this Open created the snapshot file; immutable after Open
 	snapsErr  error  // why the engine works without snapshots; nil if it was asked to; immutable after Open
 
@@ -224,6 +224,8 @@ type Engine struct {
 	sessions map[string]weak.Pointer[Session] // those in use; guarded by mu
 	ready    []*Session                       // those that are kept although they may not be in use; guarded by mu
 	closed   bool                             // guarded by mu
+
+	deleting chan struct{} // holds one value while a call deletes sessions
 }
 
 // Open opens the store in dir. Unless cfg.ReadOnly is set, it creates one where
@@ -253,10 +255,13 @@ func Open(dir string, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg: cfg, set: cfg.set(), log: l,
-		sessions: make(map[string]weak.Pointer[Session]),
+		sessions: make(map[string]weak.Pointer[Session]), deleting: make(chan struct{}, 1),
+	}
+	if cfg.FS == nil {
+		e.snapsPath = filepath.Join(dir, SnapshotFile)
 	}
 	if cfg.FS == nil && !cfg.NoSnapshots {
-		e.openSnapshots(filepath.Join(dir, SnapshotFile))
+		e.openSnapshots()
 	}
 	e.attachments = stagelive.NewAttachments(stagelive.Config{
 		FrameRate: cfg.FrameRate, CloseTimeout: cfg.CloseTimeout, Now: cfg.Now, AfterFunc: cfg.AfterFunc, Logger: cfg.Logger,
@@ -283,10 +288,11 @@ func asideName(path string) string {
 
 // openSnapshots opens the snapshot store beside the log. Snapshots only save time, so
 // on any error the engine logs it and works without them.
-func (e *Engine) openSnapshots(path string) {
+func (e *Engine) openSnapshots() {
+	path := e.snapsPath
 	cfg := snapshot.Config{ReadOnly: e.cfg.ReadOnly, Interval: max(e.cfg.SnapshotEvery, 0)}
 	_, before := os.Stat(path)
-	e.snapsPath, e.snapsMade = path, !e.cfg.ReadOnly && errors.Is(before, os.ErrNotExist)
+	e.snapsMade = !e.cfg.ReadOnly && errors.Is(before, os.ErrNotExist)
 	store, err := snapshot.Open(path, cfg)
 	if errors.Is(err, snapshot.ErrUnusable) && !e.cfg.ReadOnly {
 		// It may be a file of another program, so it is renamed and not deleted.

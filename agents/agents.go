@@ -17,7 +17,7 @@
 //
 //  1. If time alone has cancelled a generation, as [Core.Due] reports, append an
 //     entry that holds only the time, and [Core.Advance] to it.
-//  2. Decide: [Core.Submit], [Core.Decide], [Core.Broadcast], [Core.Issue], … Append
+//  2. Decide: [Core.Submit], [Core.Decide], [Core.Issue], … Append
 //     the records to the log at that time, all or none. If that fails, the core is
 //     as it was, as long as nothing was applied.
 //  3. [Core.Apply] each record, before the next decision.

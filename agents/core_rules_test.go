@@ -366,3 +366,59 @@ func TestRelationsKeepNoMetadata(t *testing.T) {
 		t.Errorf("folded: %v", got)
 	}
 }
+
+// TestQuantumIsRecorded shows that a quantum is recorded before its effects, however few
+// they are; not if it has none, and not if it is a lone submission.
+func TestQuantumIsRecorded(t *testing.T) {
+	r := meadow(t, `{"cooldowns":"off"}`)
+	words := func(d agents.Decision) (words []string) {
+		for _, record := range d.Records {
+			words = append(words, record.Word)
+		}
+		return words
+	}
+	good, stale := speak("a", "good", 0), speak("a", "stale", 0)
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
+	good.ContextSeq = 1
+	one := []agents.Submission{{Intent: &good}}
+	for by, want := range map[string][]string{
+		agents.CloseSubmit: {agents.WordEffect},
+		agents.CloseFlush:  {agents.WordQuantum, agents.WordEffect},
+		agents.CloseTick:   {agents.WordQuantum, agents.WordEffect},
+	} {
+		if got := words(r.core.Decide(0, agents.Quantum{By: by}, one)); !slices.Equal(got, want) {
+			t.Errorf("by %q: %q, want %q", by, got, want)
+		}
+		if got := words(r.core.Decide(0, agents.Quantum{By: by}, []agents.Submission{{Intent: &stale}})); len(got) > 0 {
+			t.Errorf("by %q without an effect: %q", by, got)
+		}
+	}
+	if got := words(r.core.DecideBatch(0, []agents.Intent{good})); !slices.Equal(got, []string{agents.WordQuantum, agents.WordEffect}) {
+		t.Errorf("a batch of one: %q", got)
+	}
+	if got := words(r.core.DecideBatch(0, []agents.Intent{stale})); len(got) > 0 {
+		t.Errorf("a batch that is refused: %q", got)
+	}
+}
+
+// TestCooldownIsForgotten shows that a configuration without a cooldown forgets when the
+// last intent of the kind was: a later one with a cooldown begins anew.
+func TestCooldownIsForgotten(t *testing.T) {
+	r := meadow(t, `{"cooldowns":{"Speak":60000,"Custom":60000},"staleness_threshold":9}`)
+	custom := speak("a", "custom", 0)
+	custom.Kind = agents.KindCustom
+	if o := r.submit(speak("a", "first", 0)); !o.OK() {
+		t.Fatal(o.Err())
+	}
+	if o := r.submit(custom); !o.OK() {
+		t.Fatal(o.Err())
+	}
+	r.must(r.core.Configure(parse(t, `{"cooldowns":{"Speak":0,"Custom":60000},"staleness_threshold":9}`)))
+	r.checkState()
+	r.must(r.core.Configure(parse(t, `{"cooldowns":{"Speak":60000,"Custom":60000},"staleness_threshold":9}`)))
+	if o := r.submit(speak("a", "again", 0)); !o.OK() {
+		t.Error(o.Err())
+	}
+	custom.ReqID = "custom again"
+	wantCode(t, r.submit(custom), agents.ErrCooldownActive)
+}

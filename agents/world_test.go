@@ -168,6 +168,12 @@ func TestPlanRefuses(t *testing.T) {
 		{"EntityRemoved", "", `{}`, world.ErrPayload, `/payload/entity_id: `},
 		{"EntityRemoved", "", `{"entity_id":"z"}`, world.ErrUnknownEntity, `/payload/entity_id: "z"`},
 		{"RelationshipAdded", "", `{"from":"a","to":"z"}`, world.ErrUnknownEntity, `/payload/to: "z"`},
+		{"RelationshipAdded", "", `{"from":"a","to":"b","type":7}`, world.ErrPayload, `/payload/type: `},
+		{"RelationshipAdded", "", `{"to":"b"}`, world.ErrPayload, `/payload/from: `},
+		{"RelationshipAdded", "", `{"from":"a"}`, world.ErrPayload, `/payload/to: `},
+		{"RelationshipRemoved", "", `{"from":"a","to":"b","type":7}`, world.ErrPayload, `/payload/type: `},
+		{"RelationshipRemoved", "", `{"to":"b"}`, world.ErrPayload, `/payload/from: `},
+		{"RelationshipRemoved", "", `{"from":"a"}`, world.ErrPayload, `/payload/to: `},
 		{"RelationshipAdded", "", `{"from":"a","to":"b","strength":"much"}`, world.ErrPayload, `/payload/strength: string, want a number`},
 		{"Swap", "a", `{"with":"c"}`, world.ErrRefused, `effect "Swap": both need a position`},
 	} {

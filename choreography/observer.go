@@ -60,23 +60,28 @@ func (a *Act) Param(name string) (signal.Value, bool) {
 	return nil, false
 }
 
-// UnresolvedReference is a reference in a step that leads to nothing in the payload of
-// the signal. The parameter is left out then, and an entity is "".
+// UnresolvedReference is a reference in a step or a guard that leads to nothing in the
+// payload of the signal. The parameter is left out then, an entity is "", and a guard
+// lacks the name.
 type UnresolvedReference struct {
 	Slot       int32  // the place of the definition among those that are or were in force, from 0
 	Definition string // its id, or else the signal type that starts it
+	Action     string // of the step, or "guard"
 	Member     string // "entity", or the name of the parameter
 	Reference  string // as it was written
 }
 
-// AppendUnresolved appends the references of the step that do not resolve to dst. It
-// looks at the signal only, so that the result does not depend on the parameters that
-// the caller has asked for.
+// AppendUnresolved appends the references of the step that do not resolve to dst, and
+// those of the guard of its performance. It looks at the signal only, so that the result
+// does not depend on the parameters that the caller has asked for.
 func (a *Act) AppendUnresolved(dst []UnresolvedReference) []UnresolvedReference {
-	if !a.n.Refers {
+	// The handler of an interruption has no guard.
+	guard := a.p.def.Guard()
+	guarded := guard.Refers() && !a.p.handler
+	if !a.n.Refers && !guarded {
 		return dst
 	}
-	check := func(member string, v signal.Value) {
+	check := func(action, member string, v signal.Value) {
 		path, ok := definition.Reference(v)
 		if !ok {
 			return
@@ -88,14 +93,22 @@ func (a *Act) AppendUnresolved(dst []UnresolvedReference) []UnresolvedReference 
 		if name == "" {
 			name = a.p.def.On()
 		}
-		dst = append(dst, UnresolvedReference{a.p.slot, name, member, definition.RefPrefix + path})
+		dst = append(dst, UnresolvedReference{a.p.slot, name, action, member, definition.RefPrefix + path})
 	}
-	check("entity", a.n.Entity)
+	if guarded {
+		for _, v := range guard.Names() {
+			check(guardAction, "entity", v)
+		}
+	}
+	check(a.n.Action, "entity", a.n.Entity)
 	for i := range a.n.Params {
-		check(a.n.Params[i].Name, a.n.Params[i].Value)
+		check(a.n.Action, a.n.Params[i].Name, a.n.Params[i].Value)
 	}
 	return dst
 }
+
+// guardAction stands for the action in an [UnresolvedReference] of a guard.
+const guardAction = "guard"
 
 // lend fills the scheduler's only Act, so that an event allocates nothing.
 func (s *Scheduler) lend(p *performance, node int32, n *definition.Node) *Act {

@@ -1,6 +1,7 @@
 package choreography_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -97,4 +98,47 @@ func TestDiagnosticsAsErrors(t *testing.T) {
 	if _, diagnostics := language.Parse("f", []byte(`[]`)); len(diagnostics) != 1 || diagnostics.Refused() {
 		t.Errorf("an empty list: %v, want a warning", diagnostics)
 	}
+}
+
+// TestUnchanged shows which declarations would have an effect if they came into force
+// again: those that differ, those that refer to one that differs from the one to which
+// they were bound, and a choreography without an id beyond the copies in force.
+func TestUnchanged(t *testing.T) {
+	const (
+		greet = `{"sequence": "greet", "steps": [{"action": "wait", "duration": 3}]}`
+		slow  = `{"sequence": "greet", "steps": [{"action": "wait", "duration": 30}]}`
+		soft  = `{"easing": "soft", "curve": "steps(3)"}`
+		hello = `{"id": "hello", "on": "hello", "steps": [{"action": "include", "sequence": "greet"}]}`
+		bye   = `{"id": "bye", "on": "bye", "extends": "hello"}`
+		lamp  = `{"id": "lamp", "targetEntityId": "lamp", "property": "opacity", "sourceType": "hello", "transition": {"targetValue": 1, "durationMs": 5, "easing": "soft"}}`
+		plain = `{"on": "x", "steps": [{"action": "include", "sequence": "greet"}]}`
+	)
+	s := choreography.NewScheduler()
+	unchanged := func(texts ...string) []bool {
+		t.Helper()
+		var all []language.Declaration
+		for _, text := range texts {
+			d, err := language.CompileDeclaration(language.WordFor(value(t, json.RawMessage(text))), value(t, json.RawMessage(text)))
+			require.NoError(t, err)
+			all = append(all, d)
+		}
+		first := s.Unchanged(all)
+		require.Equal(t, first, restored(t, s).Unchanged(all))
+		return first
+	}
+	assert.Equal(t, make([]bool, 6), unchanged(greet, soft, hello, bye, lamp, plain))
+	for _, text := range []string{greet, soft, hello, bye, lamp, plain} {
+		v := value(t, json.RawMessage(text))
+		d, err := language.CompileDeclaration(language.WordFor(v), v)
+		require.NoError(t, err)
+		require.NoError(t, s.Define(d))
+	}
+	assert.Equal(t, []bool{true, true, true, true, true, true}, unchanged(greet, soft, hello, bye, lamp, plain))
+	assert.Equal(t, []bool{true, false}, unchanged(plain, plain))
+	// What comes into force before counts, and so does what it changes.
+	assert.Equal(t, []bool{false, false, false, false, true, true}, unchanged(slow, hello, bye, plain, lamp, soft))
+	assert.Equal(t, []bool{false, false, true}, unchanged(slow, greet, hello))
+	assert.Equal(t, []bool{false, false}, unchanged(strings.Replace(soft, "3", "4", 1), lamp))
+	// Nothing has come into force by the question.
+	assert.Equal(t, []bool{true, true}, unchanged(hello, plain))
 }

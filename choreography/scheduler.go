@@ -142,6 +142,33 @@ func (s *Scheduler) Define(d language.Declaration) error {
 	return nil
 }
 
+// Unchanged reports of each of several declarations, which would come into force in
+// their order, whether it would have no effect, see [language.Catalog.Unchanged]. Of
+// those without an id, as many are unchanged as equal ones are in force.
+func (s *Scheduler) Unchanged(all []language.Declaration) []bool {
+	catalog, copies := s.catalog, map[string]int{}
+	for _, d := range s.registry.all {
+		if d.Name() == "" {
+			copies[string(d.Value())]++
+		}
+	}
+	unchanged := make([]bool, len(all))
+	for i, d := range all {
+		if unchanged[i] = catalog.Unchanged(d); unchanged[i] {
+			continue
+		}
+		if bound, err := catalog.Bind(d); err == nil && d.Name() == "" && len(bound) > 0 && copies[string(bound[0].Value())] > 0 {
+			copies[string(bound[0].Value())]--
+			unchanged[i] = true
+			continue
+		}
+		if next, err := catalog.With(d); err == nil { // otherwise Define refuses it
+			catalog = next
+		}
+	}
+	return unchanged
+}
+
 // replacedBy returns the definition that d would replace, and the number of its
 // performances. Nothing is replaced if no definition has the id, or if the values
 // are equal byte for byte.

@@ -25,8 +25,7 @@ const stateVersion = 2
 //	              order of their first use
 //	cues          [[seq, correlationId or nil, payload]…], the signals of
 //	              active performances in order of their first use; where
-//	              matching has a cost, see [freeMatching], a fourth field
-//	              holds it
+//	              matching has a cost, a fourth field holds it
 //	performances  [[seq, index, definition, cue, handler, began, waiting,
 //	              cursor]…] in creation order; definition and cue count from
 //	              0, retired definitions after those in force

@@ -296,3 +296,64 @@ func TestImpossibleStates(t *testing.T) {
 		require.Equal(t, state, s.AppendState(nil), name)
 	}
 }
+
+// A verdict is about a turn and an attempt that there can be; one about those that are
+// over is recorded and changes nothing.
+func TestVerdictBounds(t *testing.T) {
+	s, err := director.Restore(scenes(t)["evaluated"])
+	require.NoError(t, err)
+	subject := episode.Subject{Kind: episode.AboutBeat, ID: "look"}
+	for _, tt := range []struct {
+		turn, attempt int
+		want          error
+	}{
+		{0, 1, director.ErrTurn},
+		{3, 1, director.ErrTurn},
+		{1, -1, director.ErrTurn},
+		{2, episode.MaxTurn + 1, director.ErrTurn},
+		{1, 0, nil},
+		{1, 1, nil},
+		{2, 1, nil},
+		{2, episode.MaxTurn, nil},
+	} {
+		out, records, err := s.Judge(director.Verdict{Turn: tt.turn, Attempt: tt.attempt, Subject: subject, Raw: "YES"})
+		if tt.want != nil {
+			assert.ErrorIs(t, err, tt.want, "%+v", tt)
+			assert.Empty(t, records)
+			continue
+		}
+		require.NoError(t, err, "%+v", tt)
+		require.Len(t, records, 1)
+		assert.True(t, records[0].Value.BoolOf("inactive"))
+		assert.False(t, out.Evaluated)
+		after := *s
+		require.NoError(t, after.Apply(records[0].Word, records[0].Value))
+		assert.Equal(t, s.AppendState(nil), after.AppendState(nil))
+	}
+	_, _, err = s.Judge(director.Verdict{Turn: 1, Subject: episode.Subject{Kind: episode.AboutBeat, ID: "nobody"}})
+	assert.ErrorIs(t, err, director.ErrNotFound)
+}
+
+// An offer says whether it replaces the user's message, what was said before it, and of
+// which beat it is.
+func TestOffers(t *testing.T) {
+	s, err := director.Restore(scenes(t)["pending"])
+	require.NoError(t, err)
+	o := s.Pending()
+	require.NotNil(t, o)
+	assert.Equal(t, []string{"drink", director.ModeReplacement, "ask", "Tea with sugar? There is a key in the box."}, []string{o.ID, o.Mode, o.Beat, o.Said})
+	require.Len(t, s.Open(), 1)
+	assert.Equal(t, o, s.Open()[0])
+	s, err = director.Restore(scenes(t)["evaluated"])
+	require.NoError(t, err)
+	for _, open := range s.Open() {
+		if open.ID == "card" {
+			assert.Equal(t, director.ModeFloating, open.Mode)
+			assert.Empty(t, open.Beat)
+		}
+	}
+	s, err = director.Restore(scenes(t)["started"])
+	require.NoError(t, err)
+	assert.Nil(t, s.Pending())
+	assert.Empty(t, s.Open())
+}

@@ -57,6 +57,7 @@ var sentences = map[string]string{
 //	prompt ID                 show the open question about a beat
 //	section                   show the prompt section of the turn
 //	beats, flags, removed     show the state of these
+//	records                   show from now on the records in full
 //	revise                    continue with revised.json
 //	hears KIND NAME PAYLOAD   a signal or an effect is recorded
 //
@@ -114,6 +115,7 @@ type stage struct {
 	again   director.State
 	asked   []director.Question
 	guided  director.Guidance
+	records bool // are shown in full
 }
 
 func (s *stage) say(format string, args ...any) {
@@ -199,6 +201,8 @@ func (s *stage) play(line string) {
 		if listens := s.live.Listens(kind, words[1]); !listens && len(records) > 0 {
 			s.t.Errorf("%s: records, although no rule listens", line)
 		}
+	case "records":
+		s.records = true
 	case "removed":
 		s.say("%v", s.live.View().(map[string]any)["removed"])
 	case "flags":
@@ -249,7 +253,9 @@ func (s *stage) record(records []signal.Record) {
 				s.t.Fatal(err)
 			}
 		}
-		if sentence, ok := sentences[r.Word]; ok {
+		if s.records {
+			s.say("%s %s", r.Word, r.Value)
+		} else if sentence, ok := sentences[r.Word]; ok {
 			s.say("%s", tell(sentence, r.Value))
 		}
 		for _, cue := range s.live.Signals(r) {

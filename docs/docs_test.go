@@ -178,6 +178,29 @@ func TestCompatibilityPage(t *testing.T) {
 	require.Empty(t, rows, "not public packages")
 }
 
+// withoutExample are public packages whose documentation has no Example, with the reason.
+var withoutExample = map[string]string{
+	"agents/query": "programs ask through agents/history, which has one",
+}
+
+// Every public package has an Example that runs as a test.
+func TestExamples(t *testing.T) {
+	example := regexp.MustCompile(`(?ms)^func Example\w*\(\) \{.*?^\t// Output:`)
+	for _, dir := range layers.Public() {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+		require.NoError(t, err)
+		found := false
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			found = found || example.Match(text)
+		}
+		if found == (withoutExample[dir] != "") {
+			t.Errorf("package %s has an Example: %t; is in withoutExample: %t", dir, found, withoutExample[dir] != "")
+		}
+	}
+}
+
 // Every relative link of a page leads to a file, and to a heading of it if it names one.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("*.md")

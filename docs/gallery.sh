@@ -68,13 +68,13 @@ scene where everybody finds a place:
 
 END
 run import docs/examples/gallery/morning.jsonl --session morning
-run render morning 2..end --sheet --count 9 --columns 3 -o docs/gallery/morning.svg
+run render morning 2..end --sheet --count 9 --columns 3 -O docs/gallery/morning.svg
 picture morning 'A session on the default scene'
 say 'The same session on a scene of its own, [workshop.json](examples/scenes/workshop.json):' ''
-run render morning 2..end --sheet --count 9 --columns 3 --scene docs/examples/scenes/workshop.json -o docs/gallery/workshop.svg
+run render morning 2..end --sheet --count 9 --columns 3 --scene docs/examples/scenes/workshop.json -O docs/gallery/workshop.svg
 picture workshop 'The same session in the workshop'
 say 'And one moment of it, with the places of the scene:' ''
-run render morning 15+300ms --places --caption --scene docs/examples/scenes/workshop.json -o docs/gallery/places.svg
+run render morning 15+300ms --places --caption --scene docs/examples/scenes/workshop.json -O docs/gallery/places.svg
 picture places 'Places of the workshop'
 
 cat >>"$page" <<'END'
@@ -91,7 +91,7 @@ say '```'
 picture before 'Before entry 36'
 picture after 'After entry 36'
 say 'What differs between the two, marked and listed:' ''
-(run render 35 38+400ms --compare -o docs/gallery/compare.svg) || [ $? = 1 ]
+(run render 35 38+400ms --compare -O docs/gallery/compare.svg) || [ $? = 1 ]
 say '' '```'
 cat "$work/out" >>"$page"
 say '```'

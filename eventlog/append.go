@@ -33,7 +33,7 @@ type Batch struct {
 //
 // If the session has recorded b.Key before, Append writes nothing and returns the
 // Head behind the first append with that key. Errors: [ErrInvalid],
-// [ErrTooLarge], [ErrConflict], [ErrClaimed], [ErrReadOnly], [ErrClosed], and that of
+// [ErrTooLarge], [ErrConflict], [ErrClaimed], [ErrDeleted], [ErrReadOnly], [ErrClosed], and that of
 // ctx, which ends every wait. After a failed write the outcome is unknown until the log
 // is opened again; after the error of ctx, until the batch is durable or the write
 // has failed. Append again then with the same Key.

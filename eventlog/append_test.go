@@ -460,7 +460,7 @@ func TestOpenWrongDirectories(t *testing.T) {
 		return dir
 	}
 	other := pebbleStore("other", []byte("user/1"), []byte("x"))
-	newer := pebbleStore("newer", keyspace.FormatKey(), []byte{2})
+	newer := pebbleStore("newer", keyspace.FormatKey(), []byte{3})
 	garbled := pebbleStore("garbled", keyspace.FormatKey(), []byte{1, 2})
 	for _, tt := range []struct {
 		dir      string

@@ -117,25 +117,18 @@ func (l *Log) syncAll() error {
 		return nil
 	}
 	batch := l.db.NewBatch()
-	if err := batch.Set(keyspace.FormatKey(), []byte{keyspace.FormatVersion}, nil); err != nil {
+	l.versionMu.Lock()
+	defer l.versionMu.Unlock()
+	version, closer, err := l.db.Get(keyspace.FormatKey())
+	if err != nil {
+		return keyspace.ReadError("back up", err)
+	}
+	err = batch.Set(keyspace.FormatKey(), version, nil)
+	if err := errors.Join(err, closer.Close()); err != nil {
 		return err
 	}
-	l.applyMu.Lock()
-	err := l.writable()
-	if err == nil {
-		if err = l.db.ApplyNoSyncWait(batch, pebble.Sync); err != nil {
-			l.fail(err)
-		}
-	}
-	fatal := l.fatal.Load()
-	l.applyMu.Unlock()
-	if err == nil && !fatal {
-		if err = batch.SyncWait(); err != nil {
-			l.fail(err)
-		}
-	}
-	if err != nil || fatal || l.disk.Lost.Load() {
-		return l.writable() // the store may still use the batch: its sync may never end
+	if err := l.writeSync(batch, false); err != nil {
+		return err // the store may still use the batch: its sync may never end
 	}
 	return batch.Close()
 }

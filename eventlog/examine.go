@@ -304,6 +304,13 @@ func (x *examination) behind(batches []walBatch) {
 // tables that an older manifest does not name, or a removed file of the log, leave a
 // hole in front of it.
 func (x *examination) findHole() error {
+	deleted, err := keyspace.DeletedNumbers(x.db)
+	if err != nil {
+		return err
+	}
+	for number := range deleted { // the entries in front are gone
+		delete(x.stretches, number)
+	}
 	for number, s := range x.stretches {
 		if x.broken >= 0 && (s.file > x.broken || s.file == x.broken && s.offset >= x.files[x.broken].scan.End) {
 			continue
@@ -353,10 +360,11 @@ func (x *examination) endBefore(number uint32, seq Seq) (Seq, error) {
 // compare compares the sessions of the store with the noted heads.
 func (x *examination) compare() error {
 	l := x.log
-	infos, _, err := keyspace.Sessions(l.db)
+	records, err := keyspace.ReadRecords(l.db)
 	if err != nil {
 		return err
 	}
+	infos := records.Sessions
 	_, closer, err := x.db.Get(keyspace.HeadsKey())
 	switch {
 	case err == nil:
@@ -383,7 +391,10 @@ func (x *examination) compare() error {
 		}
 		have[info.Number] = s
 	}
-	c := &comparison{log: l, have: have, shared: shared, losses: map[uint32]*Loss{}}
+	c := &comparison{log: l, have: have, shared: shared, deleted: map[uint32]*Tombstone{}, losses: map[uint32]*Loss{}}
+	for i := range records.Tombstones {
+		c.deleted[records.Tombstones[i].Number] = &records.Tombstones[i]
+	}
 	damage, err := storefile.ReadHeads(l.cfg.FS, l.notes.path, func(_ int, n storefile.NotedHead) { c.noted(n) })
 	switch {
 	case err == nil && damage != "":
@@ -470,16 +481,23 @@ type standing struct {
 // comparison collects the losses of a store: the sessions that end before their noted
 // heads.
 type comparison struct {
-	log    *Log
-	have   map[uint32]*standing
-	shared map[string]*standing // by name, the further sessions of a number that is in have
-	losses map[uint32]*Loss
-	more   int // losses that are counted and not listed
+	log     *Log
+	have    map[uint32]*standing
+	shared  map[string]*standing  // by name, the further sessions of a number that is in have
+	deleted map[uint32]*Tombstone // by number
+	losses  map[uint32]*Loss
+	more    int // losses that are counted and not listed
 }
 
 // noted compares a session with its noted head.
 func (c *comparison) noted(n storefile.NotedHead) {
 	s := c.have[n.Number]
+	if t := c.deleted[n.Number]; t != nil && s == nil && n.Named(t.Session) {
+		if n.Head.Seq > t.Head.Seq || n.Head.Seq == t.Head.Seq && n.Head != t.Head {
+			c.lost(n.Number, t.Session, t.Head, n.Head)
+		}
+		return
+	}
 	if other := c.shared[n.Name]; other != nil && s != nil && !n.Named(s.name) {
 		s = other
 	}
@@ -522,6 +540,9 @@ func (c *comparison) lost(number uint32, name string, have, noted Head) *Loss {
 // found records that entries of a session up to seq stand behind the break.
 func (c *comparison) found(number uint32, seq Seq, name string) {
 	s := c.have[number]
+	if s == nil && c.deleted[number] != nil {
+		return // a session has no entries behind its deletion
+	}
 	if s == nil {
 		s = &standing{name: name, head: Head{Hash: Genesis(name)}, readable: true}
 	}

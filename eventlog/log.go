@@ -66,7 +66,10 @@
 //   - The store keeps a record of the outcome of an idempotency key's first use. The
 //     record is valid only if an entry carries the key: one that names another
 //     batch, or an entry behind the newest, is [ErrCorrupt].
-//   - A new session gets a number under which the store holds nothing.
+//   - A new session gets a number under which the store holds nothing, and which no
+//     session had.
+//   - A session is deleted as a whole or not at all ([Appender.Delete]). Its name stays
+//     taken by a [Tombstone].
 //   - A wait ends with its context. The batch then becomes durable, or fails,
 //     without its caller. [Log.Close] has no context: it waits for the
 //     disk.
@@ -145,6 +148,13 @@ var (
 
 	// ErrNoSession is the error of a call about a session that does not exist.
 	ErrNoSession = errors.New("eventlog: no such session")
+
+	// ErrDeleted is the error of a call about a session that was deleted;
+	// [DeletedError] has its tombstone.
+	ErrDeleted = errors.New("eventlog: the session was deleted")
+
+	// ErrInUse is the error of the deletion of a session that is in use.
+	ErrInUse = errors.New("eventlog: the session is in use")
 
 	// ErrLocked is the error of Open while another process has the store open.
 	ErrLocked = storefile.ErrLocked
@@ -262,6 +272,9 @@ type Log struct {
 	// none may enter after a failure; its own queue is serial anyway.
 	applyMu sync.Mutex
 
+	// versionMu orders the writes of the format version, which never goes back.
+	versionMu sync.Mutex
+
 	// fatal says that Pebble took a failure for the end of the process: a wait
 	// for its goroutines may never end.
 	fatal atomic.Bool
@@ -359,17 +372,21 @@ func (l *Log) pebbleOptions(disk vfs.FS, readOnly bool) *pebble.Options {
 	return opts
 }
 
-// countSessions finds the next free session number, which neither a session record
-// nor a batch nor the outcome of a key has: entries under the number of a lost
+// countSessions finds the next free session number, which no session record, no
+// tombstone, no batch and no outcome of a key has: entries under the number of a lost
 // record must never be overwritten. It also records the numbers that several
 // session records share.
 func (l *Log) countSessions() error {
-	records, _, err := keyspace.Sessions(l.db)
+	all, err := keyspace.ReadRecords(l.db)
 	if err != nil {
 		return err
 	}
+	records := all.Sessions
 	for _, s := range records {
 		l.next = max(l.next, s.Number+1)
+	}
+	for _, t := range all.Tombstones {
+		l.next = max(l.next, t.Number+1)
 	}
 	for i := 1; i < len(records); i++ {
 		if records[i].Number == records[i-1].Number {
@@ -433,7 +450,8 @@ func (l *Log) Sessions() ([]SessionInfo, error) {
 }
 
 // Session returns the session of that name. A session that does not exist yet begins
-// with its first append and leaves no trace before; see [SessionReader.Exists].
+// with its first append and leaves no trace before; see [SessionReader.Exists]. The
+// error is a [DeletedError] for one that was deleted.
 func (l *Log) Session(name string) (*Session, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -445,6 +463,9 @@ func (l *Log) Session(name string) (*Session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s := l.sessions[name].Value(); s != nil {
+		if err := s.deletedErr(); err != nil {
+			return nil, err
+		}
 		return s, nil
 	}
 	s, err := l.loadSession(name)
@@ -559,6 +580,21 @@ func (l *Log) Close() error {
 		return fmt.Errorf("eventlog: close: %w", err)
 	}
 	return nil
+}
+
+// Flush moves all durable entries into tables, so that [Log.DiskSize] counts them.
+func (l *Log) Flush() error {
+	if err := l.acquire(); err != nil {
+		return err
+	}
+	defer l.release()
+	if err := l.writable(); err != nil {
+		return err
+	}
+	if err := l.db.Flush(); err != nil {
+		return fmt.Errorf("eventlog: flush: %w", err)
+	}
+	return l.writable()
 }
 
 // DiskUsage is the space that a store takes on the disk, in bytes as the file system

@@ -151,6 +151,14 @@ func (n *notes) note(name string, d *durable) error {
 	return nil
 }
 
+// forget leaves a deleted session out of the file that the first write makes. Otherwise
+// its note stays in the file until the next process writes it; the tombstone explains it.
+func (n *notes) forget(number uint32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.recent, number)
+}
+
 // plan schedules the next sync of the notes. Called with n.mu held.
 func (n *notes) plan() {
 	switch {

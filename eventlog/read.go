@@ -24,7 +24,11 @@ type SessionReader struct {
 	// which they find it; replaced, never changed.
 	durable atomic.Pointer[durable]
 
-	// changed is closed when durable moves, and is nil while no reader waits.
+	// gone is set just before the session is deleted, and stays.
+	gone atomic.Pointer[DeletedError]
+
+	// changed is closed when durable moves or the session is deleted, and is nil while
+	// no reader waits.
 	waitMu  sync.Mutex
 	changed chan struct{} // guarded by waitMu
 }
@@ -42,9 +46,18 @@ func (s *SessionReader) Name() string { return s.name }
 func (s *SessionReader) Genesis() Hash { return s.genesis }
 
 // Exists reports whether the session has durable entries.
-func (s *SessionReader) Exists() bool { return s.Head().Seq > 0 }
+func (s *SessionReader) Exists() bool { return s.Head().Seq > 0 && s.gone.Load() == nil }
 
-// Head returns the position of the newest durable entry.
+// deletedErr returns a [DeletedError] once the session is deleted, and nil before.
+func (s *SessionReader) deletedErr() error {
+	if deleted := s.gone.Load(); deleted != nil {
+		return deleted
+	}
+	return nil
+}
+
+// Head returns the position of the newest durable entry; after a deletion of the last
+// one that there was.
 func (s *SessionReader) Head() Head { return s.durable.Load().head }
 
 // At returns the session time of the newest durable entry.
@@ -62,12 +75,17 @@ func (s *SessionReader) publish(next *durable) {
 			break
 		}
 	}
+	s.wake()
+}
+
+// wake wakes the readers that wait.
+func (s *SessionReader) wake() {
 	s.waitMu.Lock()
+	defer s.waitMu.Unlock()
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
 	}
-	s.waitMu.Unlock()
 }
 
 // watch returns the newest durable position and a channel that is closed when it
@@ -97,7 +115,8 @@ func (s *SessionReader) Entries(ctx context.Context, from Seq) iter.Seq2[Entry, 
 }
 
 // Follow is [SessionReader.Entries] that does not end at the Head: it waits for further
-// entries, without gap or repeat, until ctx ends or the log is closed ([ErrClosed]).
+// entries, without gap or repeat, until ctx ends, the session is deleted ([ErrDeleted])
+// or the log is closed ([ErrClosed]).
 // A failed write, which makes the log read-only, ends it after the last durable
 // entry.
 func (s *SessionReader) Follow(ctx context.Context, from Seq) iter.Seq2[Entry, error] {
@@ -117,11 +136,14 @@ func (s *SessionReader) Follow(ctx context.Context, from Seq) iter.Seq2[Entry, e
 }
 
 // WaitDurable waits until the entry at seq is durable. The entry must have
-// been staged; the error is the context's, [ErrClosed], or the one that made
-// the log read-only.
+// been staged; the error is the context's, [ErrClosed], [ErrDeleted], or the one that
+// made the log read-only.
 func (s *SessionReader) WaitDurable(ctx context.Context, seq Seq) error {
 	for {
 		d, changed := s.watch()
+		if err := s.deletedErr(); err != nil {
+			return err
+		}
 		if d.head.Seq >= seq {
 			return nil
 		}
@@ -141,7 +163,7 @@ func (s *SessionReader) WaitDurable(ctx context.Context, seq Seq) error {
 
 // Entry returns one entry.
 func (s *SessionReader) Entry(ctx context.Context, seq Seq) (Entry, error) {
-	if head := s.Head(); seq == 0 || seq > head.Seq {
+	if head := s.Head(); seq == 0 || seq > head.Seq && s.gone.Load() == nil {
 		return Entry{}, fmt.Errorf("%w: session %q has no entry %d, its last is %d", ErrInvalid, s.name, seq, head.Seq)
 	}
 	for e, err := range s.Entries(ctx, seq) {
@@ -154,6 +176,16 @@ func (s *SessionReader) Entry(ctx context.Context, seq Seq) (Entry, error) {
 // after the last one, and false when the iteration is over.
 func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry, error) bool) (Seq, bool) {
 	d := s.durable.Load()
+	fail := func(err error) {
+		if deleted := s.deletedErr(); deleted != nil {
+			err = deleted
+		}
+		yield(Entry{}, err)
+	}
+	if err := s.deletedErr(); err != nil {
+		fail(err)
+		return next, false
+	}
 	if next > d.head.Seq {
 		return next, true
 	}
@@ -164,7 +196,7 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 	defer s.log.release()
 	it, err := keyspace.SeekBatch(ctx, s.log.db, d.number, next)
 	if err != nil {
-		yield(Entry{}, keyspace.ReadError("read entries", err))
+		fail(keyspace.ReadError("read entries", err))
 		return next, false
 	}
 	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error, below
@@ -180,7 +212,7 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 			err = fmt.Errorf("%w: missing", ErrCorrupt)
 		}
 		if err != nil {
-			yield(Entry{}, &EntryError{Seq: next, Op: "read", Err: err})
+			fail(&EntryError{Seq: next, Op: "read", Err: err})
 			return next, false
 		}
 		for i := range b.Count {
@@ -190,7 +222,7 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 				err = fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrTooLarge, len(body), s.log.cfg.MaxEntry)
 			}
 			if err != nil {
-				yield(Entry{}, &EntryError{Seq: seq, Op: "read", Err: err})
+				fail(&EntryError{Seq: seq, Op: "read", Err: err})
 				return seq, false
 			}
 			if seq < next {
@@ -198,7 +230,7 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 			}
 			e := Entry{Seq: seq, Hash: *hash}
 			if err := chain.DecodeBody(&e, mem.copy(body)); err != nil {
-				yield(Entry{}, &EntryError{Seq: seq, Op: "decode", Err: err})
+				fail(&EntryError{Seq: seq, Op: "decode", Err: err})
 				return seq, false
 			}
 			if seq%checkEvery == 0 && ctx.Err() != nil {
@@ -211,16 +243,16 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 			}
 		}
 		if len(b.Rest) != 0 {
-			yield(Entry{}, &EntryError{Seq: next - 1, Op: "read", Err: fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.Rest))})
+			fail(&EntryError{Seq: next - 1, Op: "read", Err: fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.Rest))})
 			return next, false
 		}
 	}
 	if err := it.Error(); err != nil {
-		yield(Entry{}, &EntryError{Seq: next, Op: "read", Err: keyspace.ReadError("read entries", err)})
+		fail(&EntryError{Seq: next, Op: "read", Err: keyspace.ReadError("read entries", err)})
 		return next, false
 	}
 	if next <= d.head.Seq {
-		yield(Entry{}, &EntryError{Seq: next, Op: "read", Err: fmt.Errorf("%w: missing", ErrCorrupt)})
+		fail(&EntryError{Seq: next, Op: "read", Err: fmt.Errorf("%w: missing", ErrCorrupt)})
 		return next, false
 	}
 	return next, true

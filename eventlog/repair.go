@@ -20,10 +20,10 @@ import (
 
 // This file repairs a store into a copy.
 //
-// A store only adds keys. So the union of the keys in all readable tables and
-// write-ahead logs is everything that can be saved, whatever the state of the files
-// that list them. The chains then prove that the saved entries are those that were
-// written.
+// Apart from deletions of whole sessions a store only adds keys. So the union of the keys
+// in all readable tables and write-ahead logs, without those of sessions that have a
+// tombstone in it, is everything that can be saved, whatever the state of the files that
+// list them. The chains then prove that the saved entries are those that were written.
 
 // Repaired is the result of [Repair].
 type Repaired struct {
@@ -39,6 +39,9 @@ type Repaired struct {
 
 	// Sessions are all sessions of the copy, as verified there.
 	Sessions []verify.SessionReport
+
+	// Tombstones are the deleted sessions of the copy.
+	Tombstones []Tombstone
 
 	notes bool // the source has a file of noted heads
 }
@@ -154,8 +157,9 @@ func repairLocked(ctx context.Context, from, to string, cfg Config, lock *pebble
 func (r *Repaired) compareNotes(disk vfs.FS, from string) {
 	damage, err := storefile.ReadHeads(disk, disk.PathJoin(from, storefile.HeadsFile), func(_ int, n storefile.NotedHead) {
 		i := slices.IndexFunc(r.Sessions, func(s verify.SessionReport) bool { return n.Named(s.Session) })
+		deleted := slices.ContainsFunc(r.Tombstones, func(t Tombstone) bool { return n.Named(t.Session) && n.Head.Seq <= t.Head.Seq })
 		switch {
-		case n.Head.Seq == 0:
+		case n.Head.Seq == 0 || i < 0 && deleted:
 		case i < 0:
 			r.doubt("session %q is missing; it had %d entries", n.Name, n.Head.Seq)
 		case r.Sessions[i].Head.Seq < n.Head.Seq:
@@ -316,14 +320,36 @@ func (r *Repaired) save(ctx context.Context, to *Log, from string, disk vfs.FS, 
 	if err := commit(); err != nil {
 		return err
 	}
+	if err := bury(to.db); err != nil {
+		return err
+	}
 	return to.db.Flush()
+}
+
+// bury removes what tables from before their deletion hold of deleted sessions.
+func bury(db *pebble.DB) error {
+	records, err := keyspace.ReadRecords(db)
+	if err != nil || len(records.Tombstones) == 0 {
+		return err
+	}
+	batch := db.NewBatch()
+	for i := range records.Tombstones {
+		t := &records.Tombstones[i]
+		if slices.ContainsFunc(records.Sessions, func(s keyspace.SessionRecord) bool { return s.Number == t.Number }) {
+			continue // damage that verify names: the entries may be the session's
+		}
+		if err := keyspace.AppendDeletion(batch, t); err != nil {
+			return err
+		}
+	}
+	return batch.Commit(pebble.NoSync)
 }
 
 // put adds one key to the copy.
 func (r *Repaired) put(batch *pebble.Batch, name string, key, value []byte) error {
 	switch {
 	case bytes.Equal(key, keyspace.FormatKey()):
-		if len(value) != 1 || value[0] != keyspace.FormatVersion {
+		if len(value) != 1 || value[0] != keyspace.FormatVersion && value[0] != keyspace.FormatDeletions {
 			return fmt.Errorf("%w: %s has a format version %x", ErrVersion, name, value)
 		}
 		return nil
@@ -342,8 +368,15 @@ func (r *Repaired) put(batch *pebble.Batch, name string, key, value []byte) erro
 		return err
 	}
 	same := bytes.Equal(have, value)
+	buried, buries := keyspace.IsTombstone(have), keyspace.IsTombstone(value)
 	if err := closer.Close(); err != nil {
 		return err
+	}
+	if key[0] == keyspace.TagSession && buried != buries { // the session was deleted after the other record
+		if buried {
+			return nil
+		}
+		return batch.Set(key, value, nil)
 	}
 	if !same {
 		r.doubt("%s holds another %s than the files before it; the later one was taken", name, keyspace.KeyText(key))
@@ -365,5 +398,6 @@ func (r *Repaired) verify(ctx context.Context, l *Log) error {
 		}
 		r.Sessions = append(r.Sessions, report)
 	}
-	return nil
+	r.Tombstones, err = l.Tombstones()
+	return err
 }

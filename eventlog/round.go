@@ -46,6 +46,9 @@ func (r *Round) Stage(b Batch) (*Ticket, error) {
 	if err := l.writable(); err != nil {
 		return nil, err
 	}
+	if err := s.deletedErr(); err != nil {
+		return nil, err
+	}
 	if s.misfit != nil {
 		return nil, s.misfit
 	}
@@ -81,6 +84,9 @@ func (r *Round) Repeat(key string) (*Ticket, error) {
 	}
 	if t := r.keys[key]; t != nil {
 		return &Ticket{session: r.session, commit: r.commit, first: t.first, head: t.head}, nil
+	}
+	if err := r.session.deletedErr(); err != nil {
+		return nil, err
 	}
 	if r.session.number == 0 {
 		return nil, nil

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -42,6 +43,11 @@ func (l *Log) loadSession(name string) (*Session, error) {
 	number, ok, err := keyspace.SessionNumber(l.db, name)
 	if err != nil {
 		return nil, err
+	}
+	if !ok {
+		if t, deleted, err := keyspace.FindTombstone(l.db, name); deleted || err != nil {
+			return nil, cmp.Or(err, error(&DeletedError{t}))
+		}
 	}
 	if ok {
 		s.number = number

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 // Verify checks one session as it is at one moment, whatever is appended
 // meanwhile; see [verify.Session]. A broken chain is not an error but a report with
-// a fault. Errors are [ErrNoSession], [ErrVersion], [ErrInvalid], that of the
+// a fault. Errors are [ErrNoSession], [ErrDeleted], [ErrVersion], [ErrInvalid], that of the
 // context, and [ErrClosed].
 func (l *Log) Verify(ctx context.Context, name string, opts verify.Options) (verify.SessionReport, error) {
 	if err := l.acquire(); err != nil {
@@ -33,6 +34,9 @@ func (l *Log) verify(ctx context.Context, name string, opts verify.Options) (ver
 		return verify.SessionReport{}, err
 	}
 	if !ok {
+		if t, deleted, err := keyspace.FindTombstone(l.db, name); deleted || err != nil {
+			return verify.SessionReport{}, cmp.Or(err, error(&DeletedError{t}))
+		}
 		if lost := l.lostReport(name); lost != nil {
 			return *lost, nil
 		}
@@ -153,28 +157,12 @@ func (b *keyBuilder) write() error {
 	if b.batch.Count() == 0 {
 		return nil
 	}
-	l := b.log
-	l.applyMu.Lock()
-	err := l.writable()
-	if err == nil {
-		if err = l.db.ApplyNoSyncWait(b.batch, pebble.Sync); err != nil {
-			l.fail(err)
-		}
-	}
-	fatal := l.fatal.Load()
-	l.wrote = true
-	l.applyMu.Unlock()
-	if err == nil && !fatal {
-		if err = b.batch.SyncWait(); err != nil {
-			l.fail(err)
-		}
-	}
-	if err != nil || fatal || l.disk.Lost.Load() {
+	if err := b.log.writeSync(b.batch, true); err != nil {
 		b.batch = nil // its sync may never end, so the store may still use it
-		return l.writable()
+		return err
 	}
 	b.close()
-	b.batch = l.db.NewIndexedBatch()
+	b.batch = b.log.db.NewIndexedBatch()
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // The words of define, beat and session entries that this package defines. The
-// words of declarations are those of package choreography and [director.Word], the
+// words of declarations are those of package choreography and [episode.Word], the
 // words of effects those of package agents, the words of events those of
 // [signal.Record].
 const (

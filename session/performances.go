@@ -147,23 +147,23 @@ func (p *Performances) Member(id string) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	return PerformanceView(perf, p.scheduler.Now()), true
+	return performanceView(perf, p.scheduler.Now()), true
 }
 
 // View shows the active performances by id.
 func (p *Performances) View() any {
 	view := make(map[string]any, p.scheduler.Active())
 	for perf := range p.scheduler.Performances() {
-		view[perf.ID()] = PerformanceView(perf, p.scheduler.Now())
+		view[perf.ID()] = performanceView(perf, p.scheduler.Now())
 	}
 	return view
 }
 
-// PerformanceView shows one performance at session time now, for people and
+// performanceView shows one performance at session time now, for people and
 // expressions: on, signal, handler, began, running, waiting, and correlationId
 // if it has one. A name that it waits for is listed in waiting as an entity.
 // Times are milliseconds of session time.
-func PerformanceView(p choreography.Performance, now time.Duration) map[string]any {
+func performanceView(p choreography.Performance, now time.Duration) map[string]any {
 	running, waiting := []any{}, []any{}
 	for a := range p.Animations() {
 		raw, eased := a.Progress(now)

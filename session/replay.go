@@ -22,7 +22,7 @@ func OpenReplay(log *eventlog.SessionReader, set projection.Set, store *snapshot
 	if !log.Exists() {
 		return nil, fmt.Errorf("%w: %q", eventlog.ErrNoSession, log.Name())
 	}
-	if err := CheckRules(context.Background(), log); err != nil {
+	if err := checkRules(context.Background(), log); err != nil {
 		return nil, err
 	}
 	return NewReplay(log, set, store), nil

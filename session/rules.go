@@ -15,7 +15,7 @@ import (
 //	0  sessions that recorded no number
 //	1  the rules of the first sessions with a number
 //	2  a tick that only moves time makes no context stale: see agents.KindTimeTick;
-//	   the stage notes references that do not resolve
+//	   the stage notes references of steps and guards that do not resolve
 //
 // A session is folded by the rules under which it was recorded, from [FirstRules] on. One
 // of lower rules is folded by those of FirstRules: its chain and its entries are what
@@ -66,9 +66,9 @@ func RulesOf(e *eventlog.Entry) int {
 	return o.rules
 }
 
-// CheckRules returns a [*RulesError] if a session was recorded under newer rules
+// checkRules returns a [*RulesError] if a session was recorded under newer rules
 // than this program's, and so cannot be folded. It reads the first entry.
-func CheckRules(ctx context.Context, log *eventlog.SessionReader) error {
+func checkRules(ctx context.Context, log *eventlog.SessionReader) error {
 	for e, err := range log.Entries(ctx, 1) {
 		if n := RulesOf(&e); err == nil && n > Rules {
 			err = &RulesError{log.Name(), n, Rules}

@@ -117,10 +117,10 @@ func TestUnresolvedReferencesByRules(t *testing.T) {
 	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem()})
 	require.NoError(t, err)
 	defer func() { _ = eng.Close() }()
-	for rules, want := range map[int]int{1: 0, session.Rules: 1} {
+	for rules, want := range map[int]int{1: 0, session.Rules: 2} {
 		name := fmt.Sprintf("rules-%d", rules)
 		var d session.Drafts
-		for _, declaration := range enginetest.Definitions(t, `{"id":"work","on":"error","steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.extra"}]}`) {
+		for _, declaration := range enginetest.Definitions(t, `{"id":"work","on":"error","guard":{"entity":"signal.bench"},"steps":[{"action":"setAnimation","entity":"signal.agentId","state":"signal.extra"}]}`) {
 			d.Declaration(0, declaration)
 		}
 		sig, err := signal.Parse([]byte(`{"id":"s","type":"error","timestamp":0,"source":"test","payload":{"message":"m","severity":"error","agentId":"scout"}}`))

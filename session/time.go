@@ -1,10 +1,12 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -124,4 +126,26 @@ func (t *Time) At(sig *signal.Signal, last time.Duration) (time.Duration, error)
 		return 0, fmt.Errorf("%w: timestamp %v is more than 292 years after the session began", ErrTime, sig.Timestamp)
 	}
 	return max(last, time.Duration(ns-t.Origin)), nil
+}
+
+// LastTime returns the time of the wall clock at the newest durable entry of a session. It
+// returns false for a session without entries, or whose time is not the wall clock's. It
+// reads the log up to the entry that says when session time began, which is one of the
+// first.
+func LastTime(ctx context.Context, log *eventlog.SessionReader) (last time.Time, ok bool, err error) {
+	var s State
+	newest := log.At()
+	for e, err := range log.Entries(ctx, 1) {
+		if err != nil {
+			return time.Time{}, false, err
+		}
+		s.Apply(&e)
+		if s.time.HasOrigin {
+			return time.Unix(0, s.time.Origin).Add(newest).UTC(), true, nil
+		}
+		if !s.time.WantsOrigin() {
+			break
+		}
+	}
+	return time.Time{}, false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -155,4 +156,25 @@ func TestNanosBounds(t *testing.T) {
 	_, ok := signal.Number{}.Nanos()
 	assert.False(t, ok)
 	assert.Less(t, int64(9223372036854e6), int64(math.MaxInt64))
+}
+
+// Floats that are written at length are those that strconv reads, zeros inside included.
+func TestLongFloats(t *testing.T) {
+	for _, text := range []string{
+		"105e0003", "1.05e0005", "10005.0e-0004", "0.00105e0003", "100.5000000000000000000000", "1050000000000000000000000e-0020",
+		"-1002.003e+0000", "0.000000000000000000000000000001", "9007199254740992.0",
+		"10000000000000000000000000.0", "1e0022", "0e99999999999999999999", "-0.0e-99999999999999999999", "0.1000000000000000055511151231257827021181583404541015625e0000",
+	} {
+		v, err := signal.ParseValue([]byte(text))
+		require.NoError(t, err, text)
+		want, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		got, ok := v.Float64()
+		require.True(t, ok)
+		require.Equal(t, math.Float64bits(want), math.Float64bits(got), "%s: got %v, want %v", text, got, want)
+	}
+	for _, text := range []string{"1e99999999999999999999", "1e0309", "1e-99999999999999999999", "1e-0400", "0.1000000000000000055511151231257827", "100000000000000005e-0017", "9007199254740993.0", "9007199254740993e0001"} {
+		_, err := signal.ParseValue([]byte(text))
+		require.Error(t, err, text)
+	}
 }

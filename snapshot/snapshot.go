@@ -67,7 +67,8 @@
 // with the right Head. A key could not prevent that: it would lie beside the file,
 // because every process that takes images needs it. [Store.Verify] folds a session
 // and compares its images; with Config.NoSnapshots of the root package none is used.
-// The file does not shrink: pages that thinning frees are used again.
+// The file does not shrink: pages that thinning frees are used again. Until then they
+// have the bytes of dropped images; [Store.Rewrite] writes the file without them.
 //
 // docs/glossary.md has the nouns of all packages.
 package snapshot

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,10 +23,12 @@ type Writer struct {
 	wake  chan struct{} // capacity 1: the queue changed
 	done  chan struct{} // closed when run has returned
 
-	mu     sync.Mutex
-	queue  []job // guarded by mu, at most queueLen
-	closed bool  // guarded by mu
-	err    error // of the last attempt to store; guarded by mu
+	mu      sync.Mutex
+	queue   []job     // guarded by mu, at most queueLen
+	storing string    // the session whose images are being stored, "" for none; guarded by mu
+	stored  sync.Cond // signalled when storing becomes ""
+	closed  bool      // guarded by mu
+	err     error     // of the last attempt to store; guarded by mu
 }
 
 // WriterConfig holds the options of a [Writer]. The zero value is a good default.
@@ -66,6 +69,7 @@ func NewWriter(store *Store, cfg WriterConfig) *Writer {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	w := &Writer{store: store, cfg: cfg, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	w.stored.L = &w.mu
 	go w.run()
 	return w
 }
@@ -133,7 +137,19 @@ func (w *Writer) next() (j job, ok, closed bool) {
 	}
 	j, w.queue[0] = w.queue[0], job{}
 	w.queue = w.queue[1:]
+	w.storing = j.session
 	return j, true, w.closed
+}
+
+// Discard drops the images of a session that are queued, and waits for those that are
+// being stored. Images that are offered later are stored.
+func (w *Writer) Discard(session string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = slices.DeleteFunc(w.queue, func(j job) bool { return j.session == session })
+	for w.storing == session {
+		w.stored.Wait()
+	}
 }
 
 // write stores the images of a job.
@@ -143,7 +159,8 @@ func (w *Writer) write(j job) {
 		err = errors.Join(err, w.image(&j, ApartName(j.session, img.Parts[0].Name, img.Parts[0].Version), img))
 	}
 	w.mu.Lock()
-	w.err = err
+	w.err, w.storing = err, ""
+	w.stored.Broadcast()
 	w.mu.Unlock()
 }
 

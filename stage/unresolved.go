@@ -17,9 +17,9 @@ type Unresolved struct {
 	Performance string        // the performance in which it occurred
 	Signal      uint64        // the number of the entry whose signal made the performance
 	Definition  string        // the id of the choreography, or else the signal type that starts it
-	Action      string
-	Member      string // "entity", or the name of the parameter
-	Reference   string // as it was written, such as "signal.extra"
+	Action      string        // of the step, or "guard"
+	Member      string        // "entity", or the name of the parameter
+	Reference   string        // as it was written, such as "signal.extra"
 }
 
 // String describes u in a sentence.
@@ -59,7 +59,7 @@ func (s *Stage) warnUnresolved() {
 }
 
 func (d *diagnostics) unresolve(ref choreography.UnresolvedReference, s *Stage) {
-	at := place{ref.Slot, wording.Truncate(s.current.Action, maxDetail), wording.Truncate(ref.Member, maxDetail), wording.Truncate(ref.Reference, maxDetail)}
+	at := place{ref.Slot, wording.Truncate(ref.Action, maxDetail), wording.Truncate(ref.Member, maxDetail), wording.Truncate(ref.Reference, maxDetail)}
 	if len(d.unresolved) == maxUnresolved || d.isUnresolved(at) {
 		return
 	}

@@ -2,7 +2,7 @@
 // pointers (RFC 6901), differences and the canonical form that digests are taken of.
 //
 // It is pure, and everything it does is bounded: a patch is refused with an error
-// that wraps [ErrPatch] before it costs more than [MaxPatchOps] and [maxPatched] allow.
+// that wraps [ErrPatch] before it costs more than [MaxPatchOps] operations or 256 MiB.
 package jsondoc
 
 import (

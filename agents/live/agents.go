@@ -6,7 +6,7 @@
 //
 // A decision runs in a turn of the session's writer, against the newest state, and
 // its records are one batch or several. An entry has an effect outside only once it
-// is durable: [Agents.onApplied] collects the outcome of each entry while the writer
+// is durable: the writer's observer collects the outcome of each entry while the writer
 // folds it, and one goroutine, the dispatcher, waits for the disk and then hands
 // deliveries to subscribers and cancellations to generations, in the order of the log.
 //

@@ -138,12 +138,12 @@ func (r *Room) Leave(ctx context.Context, agentID string) error {
 
 // Message is one message in a room.
 type Message struct {
-	// Kind is [agents.KindSpeak], [agents.KindSpeakResponse],
-	// [agents.KindMessageEmitted] or one of the program's. "" means Speak of an agent,
+	// Kind is [world.KindSpeak], [world.KindSpeakResponse],
+	// [world.KindMessageEmitted] or one of the program's. "" means Speak of an agent,
 	// and MessageEmitted of any other source.
 	Kind string
-	// Channel is [agents.ChannelPublic], [agents.ChannelTeam] or
-	// [agents.ChannelPrivate]. "" means private if To is set, or else public.
+	// Channel is [world.ChannelPublic], [world.ChannelTeam] or
+	// [world.ChannelPrivate]. "" means private if To is set, or else public.
 	Channel string
 	// To is the target of a private message.
 	To   string

@@ -137,7 +137,7 @@ func (g Unsearched) String() string {
 
 // LeakWatch searches everything that the engine sends to one agent and that the log
 // records: each delta, whether it was delivered or in flight when the agent left,
-// and the content of the other [DisclosureRoute]s. [LeakWatch.Unsearched] names
+// and the content of the other routes. [LeakWatch.Unsearched] names
 // what it could not search. Content that leaves no record, such as a refusal that
 // is not final, is built only from what the agent may see.
 type LeakWatch struct {

@@ -56,7 +56,7 @@ func (o *Observer) AppendState(dst []byte, w world.ReadOnly) []byte {
 // that AppendState cannot have written, and a state whose digest differs from that
 // of the view that the world and the policy give: both wrap [world.ErrState].
 func RestoreObserver(b []byte, w world.ReadOnly, compiled *CompiledPolicy) (*Observer, error) {
-	o := &Observer{compiled: compiled, memory: Memory{}}
+	o := &Observer{compiled: compiled, memory: map[string]uint64{}}
 	if err := o.restore(b, w); errors.Is(err, world.ErrStateVersion) {
 		return nil, err
 	} else if err != nil {

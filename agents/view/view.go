@@ -20,7 +20,7 @@
 //   - A delta is a valid JSON Patch against the view that the delta before it led to.
 //     Applied in order, deltas give the view whose digest they carry.
 //   - That view is what the policy allows of the current world, whatever happened
-//     before. Only remembered entities ([Memory]) depend on the history.
+//     before. Only remembered entities ([Options].Remember) depend on the history.
 //   - Only its source and its target are shown a private message, and only the team
 //     a team message, whatever the policies.
 //   - The view_seq of a view is the number of the newest effect for which the agent
@@ -67,7 +67,10 @@ type Options struct {
 	// objects; otherwise all are plain ids.
 	TypedRelationships bool
 	// Remember is how many entities stay in the view, as last seen, when they
-	// are no longer visible; 0 means that they are removed. See [Memory].
+	// are no longer visible; 0 means that they are removed. Such an entity has the
+	// member last_seen_seq: the agent's own number of the delta that hid it. It is
+	// forgotten when the agent sees it again, when it is removed while the agent sees
+	// it, or when there is no room: the one that was hidden first is forgotten first.
 	Remember int
 }
 
@@ -130,8 +133,8 @@ type Observer struct {
 	number    uint64            // of deltas made; the agent's own number of the next one
 	seen      []*renderedEntity // in the order of ids
 	relations []*relationList   // in the order of ids
-	memory    Memory
-	digest    *digest // of seen and relations, which are not changed in place
+	memory    map[string]uint64 // remembered entities: the number of the delta that hid each
+	digest    *digest           // of seen and relations, which are not changed in place
 }
 
 // relationList is the list of the visible relationships of one id.
@@ -141,21 +144,10 @@ type relationList struct {
 	json []byte
 }
 
-// Memory holds the entities that an agent no longer sees but whose last form its
-// view still has, with the member last_seen_seq: the agent's own number of the
-// delta that hid the entity (see [agents.Core.Number]). An entity is forgotten when
-// the agent sees it again, when it is removed while the agent sees it, or when the
-// memory is full: the entity that was hidden first is forgotten first.
-type Memory map[string]uint64
-
-// Memory returns the remembered entities, each with the agent's own number of the
-// delta that hid it.
-func (o *Observer) Memory() Memory { return maps.Clone(o.memory) }
-
 // NewObserver returns an observer with an empty view. It numbers its deltas from
 // number on.
 func NewObserver(agent string, compiled *CompiledPolicy, number uint64) *Observer {
-	o := &Observer{agent: agent, compiled: compiled, number: number, memory: Memory{}}
+	o := &Observer{agent: agent, compiled: compiled, number: number, memory: map[string]uint64{}}
 	o.change()
 	return o
 }

@@ -17,6 +17,7 @@ const (
 // Guard is a compiled "guard". Without names it has no effect.
 type Guard struct {
 	names  []signal.Value // strings, with unresolved references
+	refers bool           // a name is a reference
 	Policy GuardPolicy
 }
 
@@ -54,6 +55,10 @@ func compileGuard(v signal.Value) (Guard, error) {
 	if len(g.names) > MaxGuarded {
 		return Guard{}, refused(reasonGuarded, MaxGuarded)
 	}
+	for _, name := range g.names {
+		_, ok := Reference(name)
+		g.refers = g.refers || ok
+	}
 	name := v.TextOf("policy")
 	g.Policy = GuardPolicy(max(0, slices.Index(policyNames[:], name)))
 	return g, nil
@@ -68,6 +73,12 @@ func (g *Guard) AppendNames(names []string, r Resolver) []string {
 	}
 	return names
 }
+
+// Refers reports whether a name of g is a reference.
+func (g *Guard) Refers() bool { return g.refers }
+
+// Names returns the names of g as they were written. The list must not be changed.
+func (g *Guard) Names() []signal.Value { return g.names }
 
 // GuardPolicies returns the written forms of the policies.
 func GuardPolicies() []string { return slices.Clone(policyNames[:]) }

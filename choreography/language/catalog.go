@@ -84,6 +84,26 @@ func (c *Catalog) with(d Declaration, bound *definition.Definition, kept Declara
 	return next, nil
 }
 
+// Unchanged reports whether a named d is in force already, and [Catalog.With] would
+// change nothing: what d refers to is as it was when d came into force. A sequence that
+// has changed makes the choreographies that include it changed, since they were bound
+// to the one before.
+func (c *Catalog) Unchanged(d Declaration) bool {
+	same := func(a, b Declaration) bool { return bytes.Equal(a.Value(), b.Value()) }
+	switch old := c.kept(d.Word(), d.Name()).(type) {
+	case nil:
+		return false
+	case *boundBinding:
+		bound, err := c.Bind(d)
+		return err == nil && same(d, old) && same(bound[0], old.bound)
+	case *definition.Definition:
+		bound, err := c.Bind(d)
+		return err == nil && same(bound[0], old)
+	default:
+		return same(d, old)
+	}
+}
+
 // Used returns what the declarations in force take of the budget.
 func (c *Catalog) Used() definition.Cost { return c.used }
 

@@ -223,8 +223,9 @@ func (r *reader) judged(inForce *language.Catalog, offset int, whole authored.Di
 }
 
 // Remarks returns the diagnostics of the definitions in a text that [Parse]
-// accepts. All of them are warnings: a scenario runs as it is written, even where
-// a session would refuse to put its definitions into force.
+// accepts, as they would be with the definitions in a file of their own. An error
+// among them says that a session would refuse to bring a definition into force. A
+// scenario runs as it is written all the same; the caller decides whether it may.
 func Remarks(file string, text []byte) authored.Diagnostics {
 	t, refused := authored.Read(file, text)
 	if refused != nil {
@@ -248,13 +249,17 @@ func Remarks(file string, text []byte) authored.Diagnostics {
 	}
 	offsets := authored.Locate(r.text, places)
 	var all authored.Diagnostics
+	var room [authored.SeverityWarning + 1]int
+	for i := range room {
+		room[i] = maxDiagnostics // many warnings must not hide an error
+	}
 	for i, p := range places {
 		whole := authored.Diagnostic{Pointer: p.Pointer()}
 		whole.Line, whole.Column = authored.LineColumn(r.text, offsets[i])
 		for _, d := range r.judged(new(language.Catalog), offsets[i], whole) {
-			d.Severity = authored.SeverityWarning
-			if all = append(all, d); len(all) == maxDiagnostics {
-				return t.Placed(all)
+			if room[d.Severity] > 0 {
+				room[d.Severity]--
+				all = append(all, d)
 			}
 		}
 	}

@@ -9,7 +9,7 @@
 //	  "expected"?:   [ command ] }
 //
 // A declaration is a choreography, a sequence, an easing or a binding;
-// [choreography.WordFor] tells them apart by their members. A scenario runs on an
+// [language.WordFor] tells them apart by their members. A scenario runs on an
 // empty scheduler at time 0 that has the declarations in the order given. A signal
 // is applied at the current time, whatever its timestamp is; an advance moves time
 // on and runs everything up to and including the new instant. Performances are
@@ -23,7 +23,6 @@ package rehearsal
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -50,9 +49,6 @@ type ScriptStep struct {
 	Signal  *signal.Signal
 	Advance time.Duration
 }
-
-// Tagged reports whether the scenario carries a tag.
-func (s *Scenario) Tagged(tag string) bool { return slices.Contains(s.Tags, tag) }
 
 // Run runs a scenario and returns its commands, with performances renamed.
 // Signals are numbered from 1, as a log would number them.

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
 )
@@ -132,4 +135,17 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRemarks shows that definitions that a session would refuse are errors among the
+// remarks, also behind more warnings than are reported.
+func TestRemarks(t *testing.T) {
+	text := `{"script": [], "definitions": [` + strings.Repeat(`{"on": "x", "steps": []},`, 60) + `{"on": "y"}]}`
+	remarks := rehearsal.Remarks("a.json", []byte("["+strings.Repeat(text+",", 3)+text+"]"))
+	assert.True(t, remarks.Refused())
+	assert.Equal(t, `"steps" is missing`, remarks.Only(authored.SeverityError)[0].Message)
+	assert.Less(t, len(remarks), 110)
+	scenarios, diagnostics := rehearsal.Parse("a.json", []byte(text))
+	assert.Len(t, scenarios, 1)
+	assert.Empty(t, diagnostics)
 }

@@ -55,7 +55,7 @@ func TestInterruptedPipe(t *testing.T) {
 	for _, args := range []string{
 		"import FIFO -s new", "import FIFO -s a --append", "import FIFO -s a --continue", "import FIFO --define FIFO -s new",
 		"define add FIFO -s a", "lint FIFO", "sim FIFO", "rehearse FIFO", "policy-diff --policy FIFO", "episode play FIFO",
-		"episode play --script FIFO", "scan --image FIFO", "render 1 --scene FIFO -o x.svg", "episode graph FIFO", "episode simulate FIFO",
+		"episode play --script FIFO", "scan --image FIFO", "render 1 --scene FIFO -O x.svg", "episode graph FIFO", "episode simulate FIFO",
 	} {
 		for _, writes := range []bool{false, true} {
 			name := fifo(t)

@@ -302,8 +302,8 @@ Try next:
 %s
 %s
 %s`,
-		a.CommandLine(fmt.Sprintf("render %v --caption -o before.svg", before)),
-		a.CommandLine(fmt.Sprintf("render %v --caption -o after.svg", after)), made,
+		a.CommandLine(fmt.Sprintf("render %v --caption -O before.svg", before)),
+		a.CommandLine(fmt.Sprintf("render %v --caption -O after.svg", after)), made,
 		a.CommandLine("play --stage --rate 4"),
 		a.CommandLine(fmt.Sprintf("show %d", wrong)),
 		a.CommandLine(fmt.Sprintf("diff %d %d", wrong-1, wrong)),

@@ -31,6 +31,9 @@ var interviewLines = []string{
 
 func playText(t *testing.T, store, session, lines string, flags ...string) result {
 	t.Helper()
+	if sajouReplay(t.Context(), t, nil, "-C", store, "info", session).code == cli.ExitNotFound {
+		flags = append(flags, "--new")
+	}
 	args := append([]string{"-C", store, "-s", session, "episode", "play"}, flags...)
 	r := sajouReplay(t.Context(), t, strings.NewReader(lines), args...)
 	if r.code != 0 {
@@ -120,7 +123,7 @@ func TestEpisodePlayByModels(t *testing.T) {
 	character.answers <- "Sit \x1b[31mdown.\nTea?"
 	judge.answers <- "NO."
 	character.answers <- ""
-	r := sajouReplay(t.Context(), t, strings.NewReader("Hello.\nIs it late?\n"), append(args, file)...)
+	r := sajouReplay(t.Context(), t, strings.NewReader("Hello.\nIs it late?\n"), append(args, file, "--new")...)
 	if r.code != cli.ExitCannotRun || !strings.Contains(r.stderr, "the character does not answer: ") || !strings.Contains(r.stderr, "episode play -s a --character-url ") {
 		t.Fatalf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
@@ -210,6 +213,11 @@ func TestEpisodePlayExitCodes(t *testing.T) {
 		{"-s a", 2},
 		{"-s a interview", 0},
 		{"-s a", 0},
+		{"-s plaid", 4},
+		{"-s plaid interview", 4},
+		{"-s plaid --new", 0},
+		{"-s plaid --new", 2},
+		{"interview --new", 0},
 		{"-s \x01", 2},
 		{"--script nothing.json", 2},
 		{"--script x --character-url http://127.0.0.1", 2},

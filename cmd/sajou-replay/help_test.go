@@ -34,6 +34,37 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestManual shows that a manual page has the whole help of its command: brackets,
+// tables and examples included.
+func TestManual(t *testing.T) {
+	dir := t.TempDir()
+	require.Zero(t, sajouReplay(t.Context(), t, nil, "man", dir).code)
+	for _, cmd := range documented() {
+		page, err := os.ReadFile(filepath.Join(dir, manualName(cmd)+".1"))
+		require.NoError(t, err)
+		plain := strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "").Replace(string(page))
+		for _, text := range []string{cmd.Short, cmd.UseLine(), cmd.Long, cmd.Example, "--store DIR"} {
+			require.Containsf(t, plain, strings.Trim(text, "\n"), "the manual of %s", cmd.CommandPath())
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "sajou-replay-play.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), ".SH SYNOPSIS\n.nf\nsajou\\-replay play [SESSION] [RANGE] [flags]\n.fi\n")
+	require.Equal(t, "\\&.a\n b\\ec\\-d\n\\&'e", roff(".a\n b\\c-d\n'e"))
+}
+
+// TestVersionFlag shows that --version prints the version with every command, also with
+// arguments that the command would refuse, in the format of -o.
+func TestVersionFlag(t *testing.T) {
+	version := sajouReplay(t.Context(), t, nil, "version")
+	require.Zero(t, version.code)
+	require.Contains(t, version.stdout, "sajou-replay ")
+	for _, args := range []string{"--version", "--version info", "info --version", "import --version", "define --version", "help --version", "version --version"} {
+		require.Equal(t, version, sajouReplay(t.Context(), t, nil, strings.Fields(args)...), args)
+	}
+	require.Equal(t, sajouReplay(t.Context(), t, nil, "version", "-o", "jsonl"), sajouReplay(t.Context(), t, nil, "--version", "-o", "jsonl"))
+}
+
 // documented returns the commands of this program, without those that cobra adds.
 func documented() (list []*cobra.Command) {
 	commands := rootCommand(&cli.App{}).Commands()

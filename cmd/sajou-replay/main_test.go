@@ -164,20 +164,20 @@ func TestExitCodes(t *testing.T) {
 		{"play --stage --scene " + file + "nothing", 2},
 		{"render", 2},
 		{"render end", 2},
-		{"render end -o -", 0},
-		{"render end -o - --format png", 0},
-		{"render end -o yaml", 2},
-		{"render nobody end -o -", 4},
-		{"render 99 -o -", 4},
-		{"render end -o - --scene " + file + "nothing", 2},
-		{"render end -o - --scene " + file, 1},
-		{"render 1x -o -", 2},
+		{"render end -O -", 0},
+		{"render end -O - --format png", 0},
+		{"render end -O yaml", 2},
+		{"render nobody end -O -", 4},
+		{"render 99 -O -", 4},
+		{"render end -O - --scene " + file + "nothing", 2},
+		{"render end -O - --scene " + file, 1},
+		{"render 1x -O -", 2},
 		{"render 1 2 3 --compare", 2},
 		{"render 2 2 --compare", 0},
-		{"render 1.. -o -", 2},
-		{"render 1.. --sheet -o -", 0},
-		{"render 1.. -o - --format gif --width 32", 0},
-		{"render end -o - --width 15", 2},
+		{"render 1.. -O -", 2},
+		{"render 1.. --sheet -O -", 0},
+		{"render 1.. -O - --format gif --width 32", 0},
+		{"render end -O - --width 15", 2},
 		{"lint", 2},
 		{"lint --rules", 0},
 		{"lint " + file, 1},
@@ -244,6 +244,9 @@ func TestExitCodes(t *testing.T) {
 		{"import - --define " + file + "nothing", 2},
 		{"import - --define " + dir, 2},
 		{"version", 0},
+		{"version 1", 2},
+		{"--version", 0},
+		{"--version nonsense", 0},
 	} {
 		args := append([]string{"-C", store, "--wait", "0"}, strings.Fields(tc.args)...)
 		r := sajouReplay(t.Context(), t, strings.NewReader(""), args...)
@@ -330,7 +333,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func TestBrokenPipe(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)
-	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0", "play --rate 0 --stage", "render end -o -", "render 1 2 --compare"} {
+	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0", "play --rate 0 --stage", "render end -O -", "render 1 2 --compare"} {
 		var stderr bytes.Buffer
 		err := run(t.Context(), append([]string{"-C", store}, strings.Fields(args)...), nil, brokenPipe{}, &stderr)
 		if code := cli.ExitCode(err, &stderr); code != 0 || strings.Contains(stderr.String(), "pipe") {
@@ -369,7 +372,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	for _, args := range []string{
 		"cat", "verify", "scan --where true", "play", "tail -f", "export", "info", "bisect --where seq>3",
-		"play --stage", "render 1..9 --sheet -o -", "render 1.. -o - --format gif",
+		"play --stage", "render 1..9 --sheet -O -", "render 1.. -O - --format gif",
 	} {
 		if r := sajouReplay(ctx, t, nil, append([]string{"-C", store}, strings.Fields(args)...)...); r.code != 130 {
 			t.Errorf("%s in an ended context: exit %d, %s", args, r.code, r.stderr)

@@ -160,7 +160,7 @@ The help of a command says which apply to it.`,
   sajou-replay import session.jsonl --define choreographies.json
   sajou-replay cat --type error
   sajou-replay state end performances
-  sajou-replay render end -o picture.svg
+  sajou-replay render end -O picture.svg
   sajou-replay bisect --where 'state.performances.size() > 3'`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -203,8 +203,9 @@ The help of a command says which apply to it.`,
 		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a))
 	addGroup(root, groupTime, "See a moment, and find one:",
 		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), stagecmd.Play(a), stagecmd.Render(a))
-	addGroup(root, groupAudit, "Verify and repair:",
-		logcmd.Verify(a), logcmd.Backup(a), logcmd.Restore(a), logcmd.Repair(a), logcmd.Snapshot(a))
+	addGroup(root, groupAudit, "Verify, back up, repair and delete:",
+		logcmd.Verify(a), logcmd.Backup(a), logcmd.Restore(a), logcmd.Repair(a), logcmd.Snapshot(a),
+		logcmd.Delete(a), logcmd.Prune(a))
 	addGroup(root, groupStage, "Write choreographies and scenes:",
 		stagecmd.Define(a), stagecmd.Lint(a), stagecmd.Rehearse(a))
 	addGroup(root, groupAgents, "Simulate and query agents:",
@@ -224,6 +225,7 @@ The help of a command says which apply to it.`,
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
+	versionFlag(a, root)
 	return root
 }
 

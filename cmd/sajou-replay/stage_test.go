@@ -119,6 +119,36 @@ func TestPlayStageOnTerminal(t *testing.T) {
 	}
 }
 
+// TestPlayStageWithoutTerminal shows that the stage is written as texts, and ends, if
+// stdin or stdout is not a terminal. The null device is none, although it is a
+// character device as terminals are.
+func TestPlayStageWithoutTerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm-256color")
+	store := filepath.Join(t.TempDir(), "store")
+	importLines(t, store, 5)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer null.Close()
+	ours, theirs, err := pty.Open()
+	require.NoError(t, err)
+	defer ours.Close()
+	defer theirs.Close()
+	for _, args := range [][]string{{"play", "--stage", "--rate", "0"}, {"play", "--stage", "--rate", "1000"}} {
+		var stderr bytes.Buffer
+		err := run(t.Context(), append([]string{"-C", store}, args...), theirs, null, &stderr)
+		require.Zerof(t, cli.ExitCode(err, &stderr), "%v >/dev/null: %s", args, &stderr)
+		require.Empty(t, stderr.String())
+		if err := run(t.Context(), append([]string{"-C", store}, args...), null, theirs, &stderr); err != nil {
+			t.Fatalf("%v </dev/null: %v", args, err)
+		}
+		written := make([]byte, 4096)
+		n, err := ours.Read(written)
+		require.NoError(t, err)
+		require.Contains(t, string(written[:n]), "a 0  00:00.000\r\n")
+		require.NotContains(t, string(written[:n]), "\x1b")
+	}
+}
+
 // TestRehearseWatch shows that rehearse --watch runs files again when they
 // change, goes on after an error in them, and ends when it is interrupted.
 func TestRehearseWatch(t *testing.T) {

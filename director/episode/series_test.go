@@ -2,7 +2,10 @@ package episode_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/director/episode"
 )
@@ -52,4 +55,42 @@ func TestParseSeries(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	}
+}
+
+// In a series each place that sets a flag which nothing reads is told, and each that
+// suggests an episode which is not in it, by its pointer; a flag that an episode of the
+// series reads in any way is not, nor an episode that is there.
+func TestSeriesPlaces(t *testing.T) {
+	ends := func(flag, next string) string {
+		return `"on_success": {"set_flag": "` + flag + `1", "suggest_episode": "` + next + `"}, "on_failure": {"set_flag": "` + flag + `2", "suggest_episode": "` + next + `"}`
+	}
+	text := func(p, o, b, c, next string) string {
+		return `{"id": "one", "user_objective": "w", "success_condition": "turn:3", ` + ends(p, next) + `, "next_episode": "` + next + `",
+			"objectives": [{"id": "other", "success_condition": "turn:2", ` + ends(o, next) + `}],
+			"beats": [{"id": "b", "description": "d", "character_instruction": "i", "target_turn": 1, "detection_type": "automatic",
+				"choice_point": {"id": "bc", "choices": [{"id": "x", "label": "X", "sets_flag": "` + b + `1"}, {"id": "y", "label": "Y", "sets_flag": "` + b + `2"}]}}],
+			"choice_points": [{"id": "c", "trigger": "turn:1", "choices": [{"id": "x", "label": "X", "sets_flag": "` + c + `1"}, {"id": "y", "label": "Y", "sets_flag": "` + c + `2"}]}]}`
+	}
+	reads := `{"id": "two", "success_condition": "flag:p1", "user_objective": "w", "failure_condition": "flag:p2",
+		"objectives": [{"id": "x", "success_condition": "flag:o1", "failure_condition": "flag:o2"}],
+		"beats": [{"id": "b", "description": "d", "character_instruction": "i", "target_turn": 1, "detection_type": "automatic", "requires_flag": "b1"}],
+		"flag_context_rules": [{"if_flag": "b2", "inject": "x"}, {"if_flag": "c1", "inject": "x"}],
+		"signals": [{"on": "flagSet", "type": "x", "flag": "c2"}]}`
+	places := func(text string) (pointers []string) {
+		_, all := episode.ParseSeries(episode.SourceFile{File: "one", Text: []byte(text)}, episode.SourceFile{File: "two", Text: []byte(reads)})
+		for _, d := range all[0] {
+			if strings.Contains(d.Message, "nothing reads the flag") || strings.Contains(d.Message, "unknown episode") {
+				pointers = append(pointers, d.Pointer)
+			}
+		}
+		return pointers
+	}
+	require.ElementsMatch(t, []string{
+		"/on_success/set_flag", "/on_failure/set_flag", "/objectives/0/on_success/set_flag", "/objectives/0/on_failure/set_flag",
+		"/beats/0/choice_point/choices/0/sets_flag", "/beats/0/choice_point/choices/1/sets_flag",
+		"/choice_points/0/choices/0/sets_flag", "/choice_points/0/choices/1/sets_flag",
+		"/next_episode", "/on_success/suggest_episode", "/on_failure/suggest_episode",
+		"/objectives/0/on_success/suggest_episode", "/objectives/0/on_failure/suggest_episode",
+	}, places(text("un", "un", "un", "un", "nowhere")))
+	require.Empty(t, places(text("p", "o", "b", "c", "two")))
 }

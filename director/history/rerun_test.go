@@ -410,7 +410,8 @@ func TestDifferencesEndEarly(t *testing.T) {
 		turns = append(turns, fmt.Sprintf("%d.%d", turn.Play, turn.Number))
 	}
 	require.Equal(t, []string{"1.1", "1.2", "1.3", "1.4", "1.5"}, turns)
-	for range history.Turns(t.Context(), was, 1, was.Head().Seq) {
+	for _, err := range history.Turns(t.Context(), was, 1, was.Head().Seq) {
+		require.NoError(t, err)
 		break
 	}
 	ended, end := context.WithCancel(t.Context())

@@ -62,7 +62,7 @@ const DefaultJudgeTimeout = 5 * time.Second
 //
 //	d := ses.Director()
 //	err := d.Start(ctx, episode, director.Opening{})
-//	guidance, err := d.Guide(ctx, director.Input{Turn: 1, Text: "Hello."})
+//	guidance, err := d.Guide(ctx, director.TurnInput{Turn: 1, Text: "Hello."})
 //	outcome, err := d.Respond(ctx, director.Response{Turn: 1, Text: "Sit down."})
 //	choice, err := d.Choose(ctx, outcome.Choice.ID, outcome.Choice.Options[0].ID)
 type Director struct {

@@ -89,11 +89,12 @@ func (s *survey) found(f StoreFault) {
 }
 
 func (s *survey) run(ctx context.Context) error {
-	infos, bad, err := keyspace.Sessions(s.reader)
+	records, err := keyspace.ReadRecords(s.reader)
 	if err != nil {
 		return err
 	}
-	for _, b := range bad {
+	infos := records.Sessions
+	for _, b := range records.Bad {
 		s.found(StoreFault{StoreBadRecord, b.Name, b.Number, fmt.Sprintf("the record of session %q: %v", b.Name, b.Err)})
 	}
 	known := make(map[uint32]bool, len(infos)) // by number: whether it has entries
@@ -112,6 +113,7 @@ func (s *survey) run(ctx context.Context) error {
 			fmt.Sprintf("the record of session %q has the number %d, as that of session %q has", info.Name, info.Number, other),
 		})
 	}
+	under := s.deleted(records, known)
 	err = s.numbers(ctx, keyspace.TagBatch, func(number uint32, it *pebble.Iterator) error {
 		if _, ok := known[number]; ok {
 			known[number] = true
@@ -120,7 +122,7 @@ func (s *survey) run(ctx context.Context) error {
 		first, _ := keyspace.BatchSeq(it.Key())
 		s.found(StoreFault{
 			StoreOrphanedBatches, "", number,
-			fmt.Sprintf("entries from %d on stand under the number %d, which no session record has", first, number),
+			fmt.Sprintf("entries from %d on stand under the number %d, %s", first, number, under(number)),
 		})
 		return nil
 	})
@@ -143,7 +145,7 @@ func (s *survey) run(ctx context.Context) error {
 		if _, ok := known[number]; !ok {
 			s.found(StoreFault{
 				StoreOrphanedKeys, "", number,
-				fmt.Sprintf("the outcome of key %q and perhaps of others stands under the number %d, which no session record has", it.Key()[keyspace.NumberedSize:], number),
+				fmt.Sprintf("the outcome of key %q and perhaps of others stands under the number %d, %s", it.Key()[keyspace.NumberedSize:], number, under(number)),
 			})
 		}
 		return nil
@@ -152,6 +154,27 @@ func (s *survey) run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// deleted finds the tombstones whose number a session has. It returns a function that
+// describes, for a message, a number that no session has.
+func (s *survey) deleted(records keyspace.Records, known map[uint32]bool) func(number uint32) string {
+	names := make(map[uint32]string, len(records.Tombstones))
+	for _, t := range records.Tombstones {
+		names[t.Number] = t.Session
+		if _, ok := known[t.Number]; ok {
+			s.found(StoreFault{
+				StoreSharedNumber, t.Session, t.Number,
+				fmt.Sprintf("the tombstone of session %q has the number %d of a session", t.Session, t.Number),
+			})
+		}
+	}
+	return func(number uint32) string {
+		if name, ok := names[number]; ok {
+			return fmt.Sprintf("which is that of the deleted session %q", name)
+		}
+		return "which no session record has"
+	}
 }
 
 // unreadable records that reading stopped at damage, if err says so.

@@ -153,6 +153,15 @@ func (b *bench) pictures() error {
 		out.Reset()
 		return picture.EncodePNG(&out, raster.Image(picture.Draw(frame, picture.Options{}), 0))
 	}
+	moving := *frame
+	moving.Figures = slices.Clone(frame.Figures)
+	walk := func(i int) error {
+		for j := range moving.Figures { // to places that hardly any two frames share
+			moving.Figures[j].X = frame.Figures[j].X + float64(i)*.618 + float64(j%7)*float64(i)*.0717
+		}
+		out.Reset()
+		return picture.EncodePNG(&out, raster.Image(picture.Draw(&moving, picture.Options{}), 0))
+	}
 	image := func(int) error {
 		raster.Image(picture.Draw(frame, picture.Options{}), 0)
 		return nil
@@ -160,7 +169,7 @@ func (b *bench) pictures() error {
 	for _, c := range []struct {
 		name string
 		draw func(int) error
-	}{{"SVG", svg}, {"pixels, 960x540", image}, {"PNG, 960x540", png}} {
+	}{{"SVG", svg}, {"pixels, 960x540", image}, {"PNG, 960x540", png}, {"PNG, 960x540, all in motion", walk}} {
 		name := fmt.Sprintf("pictures of %d entities, %s", walkers, c.name)
 		rounds, err := b.alone(name, func() (measurement, error) {
 			return timed(b.scale.frames, func() error {

@@ -101,7 +101,7 @@ func readScenarios(file string) ([]Case, error) {
 	var cases []Case
 	for _, s := range scenarios {
 		c := Case{Name: strings.TrimSpace(s.ID + " " + s.Name)}
-		if s.Tagged("quirk") {
+		if slices.Contains(s.Tags, "quirk") {
 			c.Apart = "quirk"
 		}
 		c.Judge = func() error {

@@ -55,6 +55,23 @@ func (e *ExceededError) Error() string {
 	return fmt.Sprintf("it uses %s of memory, and the limit is %s", Text(e.Used), Text(e.Limit))
 }
 
+// units are the bytes of the units of a size, in lower case.
+var units = map[string]float64{
+	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+	"k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40,
+}
+
+// ParseBytes reads a number of bytes, more than 0, with or without a unit (512MiB, 2GB).
+func ParseBytes(text string) (uint64, error) {
+	number := strings.TrimRight(text, "BKMGTikmgtb ")
+	times, known := units[strings.ToLower(strings.TrimSpace(text[len(number):]))]
+	n, err := strconv.ParseFloat(number, 64)
+	if n *= times; err != nil || !known || !(n >= 1) || n > math.MaxInt64/2 || strings.ContainsAny(number, "xXpPeEnN_+") {
+		return 0, fmt.Errorf("%q is not a size; write a number of bytes, 500MB or 2GiB", text)
+	}
+	return uint64(n), nil
+}
+
 // Parse reads a limit: a number of bytes with or without a unit (512MiB, 2GB),
 // a share of total (25%), or "off" or "0" for no limit, which is 0.
 func Parse(text string, total uint64) (uint64, error) {
@@ -68,32 +85,17 @@ func Parse(text string, total uint64) (uint64, error) {
 	if err != nil || !(n > 0) || strings.ContainsAny(number, "xXpPeEnN_+") {
 		return 0, fmt.Errorf("%q is not a size; write 512MiB, 2GiB, 25%% or off", text)
 	}
-	switch strings.ToLower(unit) {
-	case "%":
+	if unit == "%" {
 		if n > 100 {
 			return 0, fmt.Errorf("%q is more than the total memory; write 512MiB, 2GiB, 25%% or off", text)
 		}
 		return max(uint64(n/100*float64(total)), Least), nil
-	case "", "b":
-	case "kb":
-		n *= 1e3
-	case "mb":
-		n *= 1e6
-	case "gb":
-		n *= 1e9
-	case "tb":
-		n *= 1e12
-	case "k", "kib":
-		n *= 1 << 10
-	case "m", "mib":
-		n *= 1 << 20
-	case "g", "gib":
-		n *= 1 << 30
-	case "t", "tib":
-		n *= 1 << 40
-	default:
+	}
+	times, ok := units[strings.ToLower(unit)]
+	if !ok {
 		return 0, fmt.Errorf("%q has an unknown unit; write 512MiB, 2GiB, 25%% or off", text)
 	}
+	n *= times
 	switch {
 	case n < Least:
 		return 0, fmt.Errorf("%q is too little; the program itself needs %s", text, Text(Least))

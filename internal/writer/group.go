@@ -43,7 +43,7 @@ type Group struct {
 	writers map[string]weak.Pointer[Writer] // those in use, by session; guarded by mu
 	notes   map[string][]byte               // positions that are not stored yet; guarded by mu
 
-	work  sync.WaitGroup // of Go; Add only with mu held and closed false
+	work  sync.WaitGroup // of the writers' Go; Add only with mu held and closed false
 	folds sync.WaitGroup // sessions that fold their backlog aside
 }
 
@@ -71,18 +71,6 @@ func (g *Group) Writers() []*Writer {
 		}
 	}
 	return all
-}
-
-// Go has f run on a goroutine that Wait waits for. The context of f ends with
-// Stop. Go returns false after Stop.
-func (g *Group) Go(f func(ctx context.Context)) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	g.work.Go(func() { f(g.ctx) })
-	return true
 }
 
 // forget removes the place of a writer that is no longer used.

@@ -88,6 +88,12 @@ type Writer struct {
 	// group.mu once the writer is open.
 	noted eventlog.Head
 
+	// ctx ends when the group stops or the writer ends.
+	ctx  context.Context    // immutable
+	stop context.CancelFunc // of ctx
+	ends bool               // Go refuses; guarded by group.mu
+	work sync.WaitGroup     // of Go; Add only with group.mu held and ends false
+
 	working atomic.Int64 // goroutines of Go
 	owned   any          // see Own
 
@@ -139,9 +145,11 @@ type Reactor interface {
 // error the session is not claimed.
 func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority session.TimeAuthority, travel *replay.Replay, reactor Reactor) (_ *Writer, err error) {
 	w := &Writer{group: g, log: log, travel: travel, authority: authority, reactor: reactor, clock: SessionClock{wallNow: g.cfg.Now}}
+	w.ctx, w.stop = context.WithCancel(g.ctx)
 	// The claim precedes the fold, so that no entry is appended between the two and
 	// then missing from the fold.
 	if w.appender, err = log.Claim(); err != nil {
+		w.stop()
 		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
 	}
 	head := log.Head()
@@ -153,6 +161,7 @@ func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority sessi
 		err = w.begin(ctx, head.Seq)
 	}
 	if err != nil {
+		w.stop()
 		w.appender.Release()
 		return nil, fmt.Errorf("sajou: open session %q: %w", w.Name(), err)
 	}
@@ -163,6 +172,7 @@ func (g *Group) Open(ctx context.Context, log *eventlog.Session, authority sessi
 	defer g.mu.Unlock()
 	g.writers[w.Name()] = weak.Make(w)
 	runtime.AddCleanup(w, g.forget, w.Name())
+	runtime.AddCleanup(w, func(stop context.CancelFunc) { stop() }, w.stop) // the group's context refers to that of w
 	return w, nil
 }
 
@@ -234,7 +244,10 @@ func (w *Writer) loadFold(ctx context.Context, seq eventlog.Seq) error {
 // is recorded. Called with mu held.
 func (w *Writer) load() {
 	w.backlog.keepAll() // before the head is read: batches that become durable later are not in the fold
-	err := w.loadFold(context.Background(), w.log.Head().Seq)
+	err := w.Broken()   // after Delete it stays so
+	if err == nil {
+		err = w.loadFold(context.Background(), w.log.Head().Seq)
+	}
 	if err != nil {
 		w.fail(err)
 		w.fold, err = w.travel.Fold(context.Background(), 0)
@@ -248,6 +261,7 @@ func (w *Writer) load() {
 
 // Release gives up the claim on the session. The writer must not be used afterwards.
 func (w *Writer) Release() {
+	w.stop()
 	w.appender.Release()
 	w.group.mu.Lock()
 	defer w.group.mu.Unlock()
@@ -260,18 +274,23 @@ func (w *Writer) Name() string { return w.log.Name() }
 // Clock returns the session's clock.
 func (w *Writer) Clock() *SessionClock { return &w.clock }
 
-// Go has f run on a goroutine that closing the engine waits for. The context of f
-// ends when the engine closes. Go returns false if it has closed.
+// Go has f run on a goroutine that closing the engine and deleting the session wait for.
+// The context of f ends when either begins. Go returns false if it has begun.
 func (w *Writer) Go(f func(ctx context.Context)) bool {
-	w.working.Add(1)
-	begun := w.group.Go(func(ctx context.Context) {
-		defer w.working.Add(-1)
-		f(ctx)
-	})
-	if !begun {
-		w.working.Add(-1)
+	g := w.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || w.ends {
+		return false
 	}
-	return begun
+	w.working.Add(1)
+	w.work.Add(1)
+	g.work.Go(func() {
+		defer w.work.Done()
+		defer w.working.Add(-1)
+		f(w.ctx)
+	})
+	return true
 }
 
 // Own has v live as long as the writer. It is called once, before the writer is used.
@@ -296,8 +315,8 @@ func (w *Writer) Rest(ctx context.Context) bool {
 	return true
 }
 
-// Context ends when the engine closes.
-func (w *Writer) Context() context.Context { return w.group.ctx }
+// Context ends when the engine closes or the session is deleted.
+func (w *Writer) Context() context.Context { return w.ctx }
 
 // Replay returns the replay of the durable entries.
 func (w *Writer) Replay() *replay.Replay { return w.travel }

@@ -10,7 +10,7 @@ const (
 	// StepLimit bounds the steps of one evaluation. A step is the evaluation of
 	// one node of the expression, the comparison of two values, or the reading
 	// of 64 bytes of text; matching a pattern takes one step for every
-	// [patternWork] characters times instructions.
+	// 32 characters times instructions.
 	StepLimit = 5_000_000
 
 	// MemoryLimit bounds the bytes that one evaluation builds: strings, lists,

@@ -172,6 +172,18 @@ func firstIssue(expr string, issues *cel.Issues, parsed *cel.Ast, words *vocabul
 			out.Reason += "; write the integer as a double, 250.0 for 250"
 		}
 	}
+	hint := ""
+	if lines := strings.Split(expr, "\n"); out.Line <= len(lines) {
+		hint = nameHint(lines[out.Line-1], out.Column-1)
+	}
+	switch {
+	case strings.HasPrefix(first.Message, "invalid argument to has() macro") && hint != "":
+		out.Reason = hint
+	case strings.HasPrefix(first.Message, "invalid argument to has() macro"):
+		out.Reason = "has() takes a member after a dot, as in has(entry.payload.x)"
+	case hint != "":
+		out.Reason += "; " + hint
+	}
 	return out
 }
 

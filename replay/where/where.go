@@ -19,7 +19,9 @@
 // problem, raw; for a define, effect, beat or session entry a member of that
 // name; for others data. [Compile] checks the names of the members of entry, state
 // and prev, and of projections that are [Closed]; the names of deeper members, and of
-// those in payloads, are unknown before they are read.
+// those in payloads, are unknown before they are read. CEL reads a hyphen as a minus, so
+// a name with one is written in brackets, state.world.entities["agent-1"], and tested
+// with "agent-1" in state.world.entities.
 //
 // Numbers are compared by value, whatever their kinds: a payload's 5 equals 5.0.
 // Integers beyond an int64 are CEL's uint.
@@ -37,7 +39,7 @@
 // # Cost
 //
 // An expression reads only the members that it names: the payload of an entry is
-// decoded only if the expression reads it, and [Predicate.NeedsState] reports whether
+// decoded only if the expression reads it, and [Expression.NeedsState] reports whether
 // a state must be folded.
 //
 // One evaluation takes at most [StepLimit] steps and builds at most

@@ -80,12 +80,29 @@ func (as *Attachments) Close() error {
 	return as.await(list...)
 }
 
+// Detach is [Attachments.Close] for the sinks of one session. Others can be attached to
+// it meanwhile.
+func (as *Attachments) Detach(session string) error {
+	as.mu.Lock()
+	var list []*Attachment
+	for a := range as.open {
+		if a.session == session {
+			list = append(list, a)
+		}
+	}
+	as.mu.Unlock()
+	for _, a := range list {
+		a.cancel()
+	}
+	return as.await(list...)
+}
+
 // Attach sends the session's commands to sink from now on: those of every
 // entry that becomes durable, and while something moves updates, rate times a
 // second from 1 to 1000, at whole multiples of a frame's length in session
 // time. A rate of zero means that of the configuration. Attach returns at once. The
-// sink stays attached until ctx ends, the [Attachment] or the engine is closed, or the
-// sink fails. [Attachment.Err] returns the error, also if the sink was never attached.
+// sink stays attached until ctx ends, the [Attachment] or the engine is closed, the
+// session is deleted, or the sink fails. [Attachment.Err] returns the error, also if the sink was never attached.
 //
 // First the sink is told what is under way: an ActionStart, with the time at which the
 // action began, and an ActionUpdate for each running action.

@@ -125,3 +125,36 @@ func Find(width, height float64, taken [][4]float64, wanted, within [4]float64) 
 	at, ok := g.find(area{wanted[0], wanted[1], wanted[2], wanted[3]}, area{within[0], within[1], within[2], within[3]}, nearness)
 	return plain(at), ok
 }
+
+// NewPlainRasterizer returns a rasterizer without sprites.
+func NewPlainRasterizer() *Rasterizer {
+	r := NewRasterizer()
+	r.sprites.off = true
+	return r
+}
+
+// Sprites returns the number of sprites that a rasterizer has made.
+func (r *Rasterizer) Sprites() (n int) {
+	for _, k := range r.sprites.young {
+		if k.s != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Looks returns the number of looks that a rasterizer knows.
+func (r *Rasterizer) Looks() int { return len(r.sprites.young) + len(r.sprites.old) }
+
+// MostLooks is the limit of the looks in one generation.
+const MostLooks = mostLooks
+
+// Deflate compresses pieces of a stream.
+func Deflate(pieces ...[]byte) []byte {
+	var d deflater
+	d.begin(nil)
+	for _, p := range pieces {
+		d.write(p)
+	}
+	return d.end()
+}

@@ -6,13 +6,14 @@ import (
 	"golang.org/x/image/font/sfnt"
 )
 
-// text paints a line of text. Characters without a glyph become boxes.
+// text paints a line of text whose baseline begins at the origin. Characters without a glyph
+// become boxes.
 func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 	f, which := faceOf(s.bold), 0
 	if s.bold {
 		which = 1
 	}
-	x := s.x
+	x := 0.0
 	last := rune(0)
 	for _, c := range s.text {
 		g, w := f.glyph(&r.font, last, c)
@@ -21,7 +22,7 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 		switch {
 		case g == 0 && w > 0:
 			e := float64(s.size * .05)
-			left, top := x+e, s.y-float64(s.size*.7)
+			left, top := x+e, -float64(s.size*.7)
 			r.box(left, top, advance-float64(2*e), float64(s.size*.78), 2*e, m, false)
 			r.box(left+e, top+e, advance-float64(4*e), float64(s.size*.78)-float64(2*e), e, m, true)
 		case g != 0 && c != ' ':
@@ -30,7 +31,7 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 				glyphs = f.outline(&r.font, g)
 				r.glyphs[which][g] = glyphs
 			}
-			r.path(glyphs, m.of(matrix{a: s.size, d: s.size, e: x, f: s.y}))
+			r.path(glyphs, m.of(matrix{a: s.size, d: s.size, e: x}))
 		}
 		x += advance
 	}

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -9,9 +8,8 @@ import (
 	"image/color"
 	"image/png"
 	"io"
+	"slices"
 	"sync"
-
-	"github.com/klauspost/compress/zlib"
 )
 
 // EncodePNG writes an image as PNG, compressed for speed rather than for size. The same
@@ -24,7 +22,7 @@ func EncodePNG(w io.Writer, img image.Image) error {
 			e = &pngEncoder{}
 		}
 		err = e.encode(w, pixels)
-		if e.out.Cap() <= mostPooled {
+		if cap(e.out) <= mostPooled {
 			pngEncoders.Put(e)
 		}
 	} else {
@@ -38,15 +36,15 @@ func EncodePNG(w io.Writer, img image.Image) error {
 
 // pngEncoder writes images of a rasterizer. Package image/png tries five filters on
 // every row, which takes most of its time. This encoder always writes the difference to
-// the row above: the rows of a drawing are mostly those above them.
+// the row above: the rows of a drawing are mostly those above them, so most differences
+// are zeros.
 type pngEncoder struct {
-	out        bytes.Buffer
-	compressor *zlib.Writer
+	out        []byte
+	compressor deflater
 	line       []byte // the filter and the filtered row
 }
 
-// pngEncoders are encoders to use again, each with up to mostPooled bytes of output and
-// the state of its compressor, which has a megabyte.
+// pngEncoders are encoders to use again, each with up to mostPooled bytes of output.
 var pngEncoders sync.Pool
 
 const mostPooled = 4 << 20
@@ -64,52 +62,39 @@ func (e *pngEncoder) encode(w io.Writer, img *image.RGBA) error {
 	if !img.Opaque() {
 		kind, depth = pngRGBA, 4
 	}
-	e.out.Reset()
-	e.out.WriteString(pngSignature)
 	header := binary.BigEndian.AppendUint32(nil, uint32(size.X))
 	header = binary.BigEndian.AppendUint32(header, uint32(size.Y))
+	e.out = append(e.out[:0], pngSignature...)
 	start := e.begin("IHDR")
-	e.out.Write(append(header, 8, kind, 0, 0, 0)) // 8 bits a channel, not interlaced
+	e.out = append(append(e.out, header...), 8, kind, 0, 0, 0) // 8 bits a channel, not interlaced
 	e.end(start)
 	start = e.begin("IDAT")
-	if err := e.rows(img, size, depth); err != nil {
-		return err
-	}
+	e.rows(img, size, depth)
 	e.end(start)
 	e.end(e.begin("IEND"))
-	_, err := w.Write(e.out.Bytes())
+	_, err := w.Write(e.out)
 	return err
 }
 
 // begin starts a chunk, whose length end fills in.
 func (e *pngEncoder) begin(name string) (start int) {
-	start = e.out.Len()
-	e.out.WriteString("\x00\x00\x00\x00" + name)
+	start = len(e.out)
+	e.out = append(e.out, "\x00\x00\x00\x00"+name...)
 	return start
 }
 
 // end writes the length and the checksum of a chunk.
 func (e *pngEncoder) end(start int) {
-	chunk := e.out.Bytes()[start:]
+	chunk := e.out[start:]
 	binary.BigEndian.PutUint32(chunk, uint32(len(chunk)-8))
-	e.out.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(chunk[4:])))
+	e.out = binary.BigEndian.AppendUint32(e.out, crc32.ChecksumIEEE(chunk[4:]))
 }
 
 // rows compresses the rows of an image, depth bytes a pixel.
-func (e *pngEncoder) rows(img *image.RGBA, size image.Point, depth int) error {
-	if e.compressor == nil {
-		var err error
-		if e.compressor, err = zlib.NewWriterLevel(&e.out, zlib.BestSpeed); err != nil {
-			return err
-		}
-	} else {
-		e.compressor.Reset(&e.out)
-	}
-	if n := 1 + depth*size.X; cap(e.line) < n {
-		e.line = make([]byte, n)
-	} else {
-		e.line = e.line[:n]
-	}
+func (e *pngEncoder) rows(img *image.RGBA, size image.Point, depth int) {
+	e.compressor.begin(e.out)
+	n := 1 + depth*size.X
+	e.line = slices.Grow(e.line[:0], n)[:n]
 	e.line[0] = pngUp
 	above := make([]byte, 4*size.X) // transparent black above the first row
 	for y := range size.Y {
@@ -119,12 +104,10 @@ func (e *pngEncoder) rows(img *image.RGBA, size image.Point, depth int) error {
 		} else {
 			upNRGBA(e.line[1:], row, above)
 		}
-		if _, err := e.compressor.Write(e.line); err != nil {
-			return err
-		}
+		e.compressor.write(e.line)
 		above = row
 	}
-	return e.compressor.Close()
+	e.out = e.compressor.end()
 }
 
 // upRGB writes the differences of the colors of two rows of opaque pixels.

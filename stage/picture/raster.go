@@ -37,6 +37,12 @@ type Rasterizer struct {
 	ends   []int   // the end of each of its subpaths in points
 	clipped
 
+	images    int // that were painted
+	sprites   sprites
+	stamping  bool // shapes of a stamp are painted, which are no stamps themselves
+	recording bool // fill records and does not paint
+	record    recorder
+
 	kept       *image.RGBA // the backdrop of the last drawing
 	keptShapes []shape
 	keptScale  float64
@@ -65,6 +71,7 @@ func (r *Rasterizer) Image(d *Drawing, width int) *image.RGBA {
 		width = max(1, int(dw*scale))
 		height = math.Max(1, math.Floor(dh*scale))
 	}
+	r.images++
 	r.canvas = scratch(r.canvas, image.Rect(0, 0, width, int(height)))
 	m := matrix{a: scale, d: scale}
 	r.backdrop(d, m)
@@ -138,6 +145,14 @@ func (r *Rasterizer) shapes(dst *image.RGBA, shapes []shape, m matrix, opacity f
 func (r *Rasterizer) shape(dst *image.RGBA, s *shape, m matrix, opacity float64, depth int) {
 	switch s.kind {
 	case rect:
+		if s.r > 0 && s.pen == 0 && !r.stamping {
+			l := look{kind: rect, fill: s.fill, w: s.w, h: s.h, r: s.r, share: 255}
+			r.stamp(dst, l, m.of(matrix{a: 1, d: 1, e: s.x, f: s.y}), 0, 0, s.w, s.h, func(dst *image.RGBA, m matrix) {
+				r.box(0, 0, s.w, s.h, s.r, m, false)
+				r.fill(dst, s.fill)
+			})
+			return
+		}
 		if s.fill.A > 0 && s.r == 0 && s.pen == 0 && r.block(dst, s, m) {
 			return
 		}
@@ -172,7 +187,11 @@ func (r *Rasterizer) shape(dst *image.RGBA, s *shape, m matrix, opacity float64,
 			r.strokes(dst, s, m)
 		}
 	case text:
-		r.text(dst, s, m)
+		l := look{kind: text, name: s.text, bold: s.bold, size: s.size, fill: s.fill, share: 255}
+		rise := float64(s.size * 1.1)
+		r.stamp(dst, l, m.of(matrix{a: 1, d: 1, e: s.x, f: s.y}), -float64(s.size/2), -rise, s.w+s.size, rise+float64(s.size/2), func(dst *image.RGBA, m matrix) {
+			r.text(dst, s, m)
+		})
 	case use:
 		r.use(dst, s, m, opacity, depth)
 	case group:
@@ -221,17 +240,23 @@ func (r *Rasterizer) use(dst *image.RGBA, s *shape, m matrix, opacity float64, d
 			e: s.x + float64(sin*pivot), f: s.y + pivot - float64(cos*pivot),
 		}
 	}
-	m = m.of(local)
-	touched := m.bounds(y.x, y.y, y.w, y.h, dst.Rect)
-	if touched.Empty() {
+	share := level(s.opacity)
+	if share == 0 {
 		return
 	}
-	if s.opacity >= 1 {
-		r.shapes(dst, y.shapes, m, opacity, depth+1)
-		return
+	box := area{y.x, y.y, y.w, y.h}
+	if y.cover.w > 0 {
+		box = y.cover
 	}
-	r.layer(dst, touched, s.opacity, depth, func(dst *image.RGBA) {
-		r.shapes(dst, y.shapes, m, opacity, depth+1)
+	l := look{kind: use, name: y.name, share: share}
+	r.stamp(dst, l, m.of(local), box.x, box.y, box.w, box.h, func(dst *image.RGBA, m matrix) {
+		if share == 255 || r.recording {
+			r.shapes(dst, y.shapes, m, opacity, depth+1)
+			return
+		}
+		r.layer(dst, m.bounds(y.x, y.y, y.w, y.h, dst.Rect), s.opacity, depth, func(dst *image.RGBA) {
+			r.shapes(dst, y.shapes, m, opacity, depth+1)
+		})
 	})
 }
 
@@ -462,20 +487,26 @@ func (r *Rasterizer) fill(dst *image.RGBA, c color.NRGBA) {
 	mask := image.Alpha{Pix: r.mask[:touched.Dx()*touched.Dy()], Stride: touched.Dx(), Rect: r.z.Bounds()}
 	r.z.DrawOp = draw.Src
 	r.z.Draw(&mask, mask.Rect, image.Opaque, image.Point{})
+	if r.recording {
+		r.record.blend(touched, mask.Pix, c)
+		return
+	}
 	blend(dst, touched, mask.Pix, c)
 }
 
 // blend paints a color through a mask. The vector package could do this, but spends the
 // same time on every pixel, while most pixels of a shape's box are fully outside or fully
 // inside. These are skipped and painted eight at a time.
-func blend(dst *image.RGBA, to image.Rectangle, mask []uint8, c color.NRGBA) {
+func blend(dst *image.RGBA, at image.Rectangle, mask []uint8, c color.NRGBA) {
 	alpha := uint32(c.A)
 	pr, pg, pb := uint32(c.R)*alpha, uint32(c.G)*alpha, uint32(c.B)*alpha // up to 255²
 	two := uint64(c.R) | uint64(c.G)<<8 | uint64(c.B)<<16 | 255<<24       // a pixel, and then two
 	two |= two << 32
-	w := to.Dx()
-	for y := to.Min.Y; y < to.Max.Y; y++ {
-		row := dst.Pix[dst.PixOffset(to.Min.X, y):][:4*w]
+	w := at.Dx()
+	var from, to uint32 // the last pixel, before and after
+	var through uint8   // the mask there, 0 for none
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		row := dst.Pix[dst.PixOffset(at.Min.X, y):][:4*w]
 		cover := mask[:w]
 		mask = mask[w:]
 		for i := 0; i < w; i++ {
@@ -483,8 +514,8 @@ func blend(dst *image.RGBA, to image.Rectangle, mask []uint8, c color.NRGBA) {
 			if m == 0 || m == 255 && alpha == 255 {
 				if w-i >= 8 && binary.LittleEndian.Uint64(cover[i:]) == uint64(m)*0x0101_0101_0101_0101 {
 					if m == 255 {
-						for at := 4 * i; at < 4*i+32; at += 8 {
-							binary.LittleEndian.PutUint64(row[at:], two)
+						for j := 4 * i; j < 4*i+32; j += 8 {
+							binary.LittleEndian.PutUint64(row[j:], two)
 						}
 					}
 					i += 7
@@ -499,12 +530,19 @@ func blend(dst *image.RGBA, to image.Rectangle, mask []uint8, c color.NRGBA) {
 				p[0], p[1], p[2], p[3] = c.R, c.G, c.B, 255
 				continue
 			}
+			ground := binary.LittleEndian.Uint32(p)
+			if ground == from && m == through {
+				binary.LittleEndian.PutUint32(p, to) // as the pixel before
+				continue
+			}
+			from, through = ground, m
 			k := uint32(m)
 			left := 255*255 - alpha*k
 			p[0] = uint8((pr*k + uint32(p[0])*left + 255*255/2) / (255 * 255))
 			p[1] = uint8((pg*k + uint32(p[1])*left + 255*255/2) / (255 * 255))
 			p[2] = uint8((pb*k + uint32(p[2])*left + 255*255/2) / (255 * 255))
 			p[3] = uint8((alpha*k*255 + uint32(p[3])*left + 255*255/2) / (255 * 255))
+			to = binary.LittleEndian.Uint32(p)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -84,17 +85,48 @@ func TestNothingOverlaps(t *testing.T) {
 			t.Fatal("two nets are in one lane")
 		}
 		svg := g.AppendSVG(nil)
-		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-			if _, err := d.Token(); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%v\n%s", err, svg)
-			}
-		}
+		held(t, svg)
 		if again := g.AppendSVG(nil); !bytes.Equal(svg, again) {
 			t.Fatal("drawn again, it differs")
 		}
 	})
+}
+
+// held reads a document, and checks that each text is clipped to a box within the picture,
+// and fitted to it: the viewer's font may be wider.
+func held(t *rapid.T, svg []byte) {
+	type box struct{ x, y, w, h int }
+	var open []box
+	texts := 0
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			require.Positive(t, texts)
+			return
+		}
+		require.NoError(t, err, "%s", svg)
+		switch e := token.(type) {
+		case xml.StartElement:
+			at := map[string]int{}
+			for _, a := range e.Attr {
+				at[a.Name.Local], _ = strconv.Atoi(a.Value)
+			}
+			switch e.Name.Local {
+			case "svg":
+				open = append(open, box{at["x"], at["y"], at["width"], at["height"]})
+				all, b := open[0], open[len(open)-1]
+				require.True(t, b.x >= 0 && b.y >= 0 && b.x+b.w <= all.w && b.y+b.h <= all.h, "%v is not within %v", b, all)
+			case "text":
+				require.Len(t, open, 2, "a text is not clipped")
+				require.Equal(t, open[1].w, at["textLength"], "a text is not fitted to its box")
+				texts++
+			}
+		case xml.EndElement:
+			if e.Name.Local == "svg" {
+				open = open[:len(open)-1]
+			}
+		}
+	}
 }
 
 // FuzzDraw checks that every valid episode can be drawn.

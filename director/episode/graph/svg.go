@@ -12,7 +12,7 @@ const (
 	margin    = 16
 	rowHeight = 22
 	partGap   = 12 // above a part
-	charWidth = 8  // of 12 px monospace text, and a bit more
+	charWidth = 8  // of 13 px monospace text
 	laneWidth = 9
 	mostLanes = 80
 	turnWidth = 26
@@ -169,7 +169,7 @@ func (g *Graph) AppendSVG(dst []byte) []byte {
 	l := g.layout()
 	w := svg{dst}
 	w.put(`<svg xmlns="http://www.w3.org/2000/svg" width="`).num(l.width).put(`" height="`).num(l.height).
-		put(`" viewBox="0 0 `).num(l.width).put(" ").num(l.height).put(`" font-family="monospace" font-size="12">`, "\n")
+		put(`" viewBox="0 0 `).num(l.width).put(" ").num(l.height).put(`" font-family="monospace" font-size="13">`, "\n")
 	w.put(`<rect width="100%" height="100%" fill="#fff"/>`, "\n")
 	title := fit(g.Episode, mostNote)
 	if g.Title != "" {
@@ -270,12 +270,19 @@ func (w *svg) num(n int) *svg {
 	return w
 }
 
-// text writes one line of text into a row.
+// text writes one line of text into a row. A viewer's font may be wider than a column for each
+// character, so the text is fitted to its columns, and clipped to them by viewers that do not
+// know textLength.
 func (w *svg) text(x, y int, s, color, more string) {
 	if s == "" {
 		return
 	}
-	w.put(`<text x="`).num(x).put(`" y="`).num(y+rowHeight/2+4).put(`" fill="`, color, `"`, more, ` xml:space="preserve">`)
+	wide := charWidth * width(s)
+	w.put(`<svg x="`).num(x).put(`" y="`).num(y).put(`" width="`).num(wide).put(`" height="`).num(rowHeight).put(`"><text y="`).num(rowHeight/2 + 4)
+	if wide > 0 {
+		w.put(`" textLength="`).num(wide).put(`" lengthAdjust="spacingAndGlyphs`)
+	}
+	w.put(`" fill="`, color, `"`, more, ` xml:space="preserve">`)
 	for _, r := range s {
 		switch {
 		case r == '&':
@@ -290,7 +297,7 @@ func (w *svg) text(x, y int, s, color, more string) {
 			w.b = utf8.AppendRune(w.b, r)
 		}
 	}
-	w.put("</text>\n")
+	w.put("</text></svg>\n")
 }
 
 func (w *svg) line(x1, y1, x2, y2 int, color string, dashed bool) {

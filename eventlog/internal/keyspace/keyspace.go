@@ -4,9 +4,9 @@
 // A store holds five kinds of key, distinguished by their first byte. Numbers are
 // big-endian, so that keys sort as numbers do:
 //
-//	'f'                                      format version (1B, =1)
+//	'f'                                      format version (1B, =1; 2 once a session was deleted)
 //	'd'                                      the store has a file of noted heads; its version (1B, =1)
-//	's' | session name                       session number (4B)
+//	's' | session name                       session number (4B), or a [Tombstone] (52B)
 //	'e' | session number (4B) | Seq (8B)     sealed batch whose first entry has that Seq
 //	'k' | session number (4B) | key          outcome: first Seq, last Seq (8B each), hash (32B)
 //
@@ -34,8 +34,16 @@ const (
 	TagSession = 's'
 )
 
-// FormatVersion is the version of the layout, the value under [FormatKey].
-const FormatVersion = 1
+// The versions of the layout, the value under [FormatKey].
+const (
+	// FormatVersion is that of a store in which no session was deleted.
+	FormatVersion = 1
+
+	// FormatDeletions is that of a store with tombstones. A program that does not know
+	// them would take the numbers of deleted sessions again, and their noted heads for
+	// losses.
+	FormatDeletions = 2
+)
 
 // FormatKey is the key of the format version.
 func FormatKey() []byte { return []byte{'f'} }

@@ -26,39 +26,70 @@ type BadRecord struct {
 	Err    error
 }
 
-// MaxBadRecords bounds the bad records that [Sessions] lists: a hostile store
+// MaxBadRecords bounds the bad records that [ReadRecords] lists: a hostile store
 // must not fill the memory with them.
 const MaxBadRecords = 1000
 
-// Sessions reads all session records: the valid ones by number and name, and the
-// first of the others.
-func Sessions(reader pebble.Reader) (sessions []SessionRecord, bad []BadRecord, err error) {
-	it, err := reader.NewIter(&pebble.IterOptions{LowerBound: []byte{TagSession}, UpperBound: []byte{TagSession + 1}})
-	if err != nil {
-		return nil, nil, fmt.Errorf("eventlog: list sessions: %w", err)
-	}
-	for it.First(); it.Valid(); it.Next() {
-		name := string(it.Key()[1:])
-		number, err := recordNumber(it.Value())
-		if err == nil {
-			err = chain.CheckName(name)
-		}
-		if err == nil {
-			sessions = append(sessions, SessionRecord{name, number})
-		} else if len(bad) < MaxBadRecords {
-			bad = append(bad, BadRecord{name, number, err})
-		}
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return nil, nil, ReadError("list sessions", err)
-	}
-	slices.SortFunc(sessions, func(a, b SessionRecord) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
-	})
-	return sessions, bad, nil
+// Records are the session records of a store.
+type Records struct {
+	Sessions   []SessionRecord // by number and name
+	Tombstones []Tombstone     // of deleted sessions, by number and name
+	Bad        []BadRecord     // the first of those that cannot be read
 }
 
-// SessionNumber looks a name up; ok is false when no such session exists.
+// ReadRecords reads all session records.
+func ReadRecords(reader pebble.Reader) (r Records, err error) {
+	it, err := reader.NewIter(&pebble.IterOptions{LowerBound: []byte{TagSession}, UpperBound: []byte{TagSession + 1}})
+	if err != nil {
+		return Records{}, fmt.Errorf("eventlog: list sessions: %w", err)
+	}
+	for it.First(); it.Valid(); it.Next() {
+		r.add(string(it.Key()[1:]), it.Value())
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return Records{}, ReadError("list sessions", err)
+	}
+	slices.SortFunc(r.Sessions, func(a, b SessionRecord) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(r.Tombstones, func(a, b Tombstone) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Session, b.Session))
+	})
+	return r, nil
+}
+
+// add adds one record.
+func (r *Records) add(name string, value []byte) {
+	err := chain.CheckName(name)
+	var number uint32
+	var tomb Tombstone
+	var bad error
+	if IsTombstone(value) {
+		tomb, bad = decodeTombstone(name, value)
+		number = tomb.Number
+	} else {
+		number, bad = recordNumber(value)
+	}
+	switch err = cmp.Or(bad, err); {
+	case err != nil && len(r.Bad) < MaxBadRecords:
+		r.Bad = append(r.Bad, BadRecord{name, number, err})
+	case err != nil:
+	case tomb.Number != 0:
+		r.Tombstones = append(r.Tombstones, tomb)
+	default:
+		r.Sessions = append(r.Sessions, SessionRecord{name, number})
+	}
+}
+
+// Sessions reads all session records: the valid ones by number and name, and the
+// first of the others. Tombstones are left out.
+func Sessions(reader pebble.Reader) (sessions []SessionRecord, bad []BadRecord, err error) {
+	r, err := ReadRecords(reader)
+	return r.Sessions, r.Bad, err
+}
+
+// SessionNumber looks a name up; ok is false when no such session exists, also if it was
+// deleted.
 func SessionNumber(reader pebble.Reader, name string) (number uint32, ok bool, err error) {
 	v, closer, err := reader.Get(SessionKey(name))
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -66,6 +97,9 @@ func SessionNumber(reader pebble.Reader, name string) (number uint32, ok bool, e
 	}
 	if err != nil {
 		return 0, false, ReadError("look up session "+name, err)
+	}
+	if IsTombstone(v) {
+		return 0, false, closer.Close()
 	}
 	number, err = recordNumber(v)
 	if err != nil {

@@ -94,8 +94,8 @@ func CheckFormat(db *pebble.DB, dir string, state DirState) error {
 	switch {
 	case len(version) != 1:
 		return Damaged(dir, "the format record has %d bytes, want 1", len(version))
-	case version[0] != keyspace.FormatVersion:
-		return fmt.Errorf("%w: store has version %d, this program reads %d", chain.ErrVersion, version[0], keyspace.FormatVersion)
+	case version[0] != keyspace.FormatVersion && version[0] != keyspace.FormatDeletions:
+		return fmt.Errorf("%w: store has version %d, this program reads %d and %d", chain.ErrVersion, version[0], keyspace.FormatVersion, keyspace.FormatDeletions)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func CheckFormat(db *pebble.DB, dir string, state DirState) error {
 // other table, which Pebble would delete, must hold only keys that the store has: it
 // is left from a compaction, or from a flush that was killed before the MANIFEST
 // listed it, and then the write-ahead log has the same keys. If a table holds more,
-// the MANIFEST is not the newest. The write-ahead logs of a store from before FILES
+// apart from keys of deleted sessions, the MANIFEST is not the newest. The write-ahead logs of a store from before FILES
 // are checked in the same way.
 //
 // If Pebble was used without this package, keys may have been deleted, so only the
@@ -126,6 +126,10 @@ func CheckContents(disk vfs.FS, db *pebble.DB, dir string, s Directory) error {
 			}
 		}
 	}
+	deleted, err := keyspace.DeletedNumbers(db)
+	if err != nil {
+		return err
+	}
 	for _, name := range s.Names {
 		path := disk.PathJoin(dir, name)
 		switch KindOf(name) {
@@ -133,7 +137,7 @@ func CheckContents(disk vfs.FS, db *pebble.DB, dir string, s Directory) error {
 			if _, announced := s.Files.Tables[name]; live[name] || announced {
 				continue
 			}
-			if err := checkUnlisted(disk, db, dir, name, s); err != nil {
+			if err := checkUnlisted(disk, db, deleted, dir, name, s); err != nil {
 				return err
 			}
 		case kindTemp, kindOptions:
@@ -144,7 +148,7 @@ func CheckContents(disk vfs.FS, db *pebble.DB, dir string, s Directory) error {
 		}
 	}
 	if s.Unnoted() {
-		return checkLogs(disk, db, dir, s)
+		return checkLogs(disk, db, deleted, dir, s)
 	}
 	return nil
 }
@@ -153,12 +157,12 @@ func CheckContents(disk vfs.FS, db *pebble.DB, dir string, s Directory) error {
 func TableFile(table pebble.SSTableInfo) string { return fmt.Sprintf("%s.sst", table.BackingSSTNum) }
 
 // checkUnlisted checks a table that is in the directory and not in the store.
-func checkUnlisted(disk vfs.FS, db *pebble.DB, dir, name string, s Directory) error {
+func checkUnlisted(disk vfs.FS, db *pebble.DB, deleted map[uint32]bool, dir, name string, s Directory) error {
 	if s.outside {
 		return nil
 	}
 	err := EachTableKey(disk, disk.PathJoin(dir, name), func(key, _ []byte) error {
-		return mustHave(db, dir, name, key)
+		return mustHave(db, deleted, dir, name, key)
 	})
 	if _, refused := errors.AsType[*DirectoryError](err); refused {
 		return err
@@ -172,11 +176,15 @@ func checkUnlisted(disk vfs.FS, db *pebble.DB, dir, name string, s Directory) er
 	return nil
 }
 
-// mustHave reports a key that a file holds and the store does not.
-func mustHave(db *pebble.DB, dir, name string, key []byte) error {
+// mustHave reports a key that a file holds and the store does not, unless it is under
+// the number of a deleted session.
+func mustHave(db *pebble.DB, deleted map[uint32]bool, dir, name string, key []byte) error {
 	_, closer, err := db.Get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
+		if keyspace.IsOf(deleted, key) {
+			return nil // the file is from before the deletion
+		}
 		return Damaged(dir, "%s holds %s, which is not in the store: its MANIFEST is not the newest", name, keyspace.KeyText(key))
 	case err != nil:
 		return keyspace.ReadError("compare "+name, err)
@@ -289,7 +297,7 @@ func EachLogKey(log wal.LogicalLog, f func(key, value []byte) error) (scan LogSc
 
 // checkLogs checks the write-ahead logs of a store without FILES: every key in them
 // must be in the store.
-func checkLogs(disk vfs.FS, db *pebble.DB, dir string, s Directory) error {
+func checkLogs(disk vfs.FS, db *pebble.DB, deleted map[uint32]bool, dir string, s Directory) error {
 	logs, err := wal.Scan(wal.Dir{FS: ReadOnlyFS{disk}, Dirname: dir})
 	if err != nil {
 		return Damaged(dir, "%s", keyspace.FirstLine(err))
@@ -304,7 +312,7 @@ func checkLogs(disk vfs.FS, db *pebble.DB, dir string, s Directory) error {
 			if s.outside {
 				return nil
 			}
-			return mustHave(db, dir, name, key)
+			return mustHave(db, deleted, dir, name, key)
 		})
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,33 +55,57 @@ func (a *App) ReadDeclared(ctx context.Context, c *language.Catalog, files []str
 	return all, nil
 }
 
-// InForce returns the declarations in force at the end of a session, none if the
-// session does not exist.
-func (a *App) InForce(ctx context.Context, name string) (*language.Catalog, error) {
+// InForce is what is in force at the end of a session. If the session does not exist,
+// it is a scheduler without declarations and the zero values.
+type InForce struct {
+	*choreography.Scheduler
+	Scene *scene.Scene
+	Head  eventlog.Head
+}
+
+// InForce returns what is in force at the end of a session.
+func (a *App) InForce(ctx context.Context, name string) (InForce, error) {
+	none := InForce{Scheduler: choreography.NewScheduler()}
 	engine, err := a.OpenReading()
 	if e, ok := errors.AsType[*ExitError](err); ok && e.Code == ExitNotFound {
-		return new(language.Catalog), nil
+		return none, nil
 	}
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer engine.Close()
 	travel, err := engine.Replay(name)
 	if errors.Is(err, eventlog.ErrNoSession) {
-		return new(language.Catalog), nil
+		return none, nil
 	}
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	last, err := travel.At(ctx, MomentOf(travel.Head().Seq))
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	p, ok := last.State(session.ProjectionPerformances).(Scheduling)
 	if !ok {
-		return nil, fmt.Errorf("the performances of %q have no scheduler", name)
+		return none, fmt.Errorf("the performances of %q have no scheduler", name)
 	}
-	return p.Scheduler().Catalog(), nil
+	return InForce{p.Scheduler(), session.StageOf(last).Scene(), last.Head()}, nil
+}
+
+// Changed returns the declarations that would have an effect if all came into force in
+// their order.
+func (f *InForce) Changed(all []language.Declaration) (changed []language.Declaration) {
+	unchanged, sc := f.Unchanged(all), f.Scene
+	for i, d := range all {
+		if next, ok := d.(*scene.Scene); ok {
+			unchanged[i] = sc != nil && bytes.Equal(sc.Value(), next.Value())
+			sc = next
+		}
+		if !unchanged[i] {
+			changed = append(changed, d)
+		}
+	}
+	return changed
 }
 
 // DeclarationsText counts declarations by kind: "2 choreographies and 1 scene".

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
@@ -72,3 +73,6 @@ func (o *Output) EntryItem(e *eventlog.Entry) error {
 	}
 	return o.Item("", session.AppendEntryJSON(nil, e))
 }
+
+// DateText is a time of the wall clock.
+func DateText(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z07:00") }

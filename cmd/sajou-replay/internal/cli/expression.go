@@ -39,7 +39,9 @@ const ExpressionHelp = `Expressions are written in CEL (https://cel.dev). The va
                 performances, stage (entities, beams, sounds, diagnostics),
                 world, director (turn, beats, flags, choices_made, directive)
 A condition that reads a missing member is false; test one with
-has(entry.payload.x). Names are checked before the first entry is read.`
+has(entry.payload.x). A name with a hyphen is written in brackets, as in
+state.world.entities["agent-1"]; test it with "agent-1" in state.world.entities.
+Names are checked before the first entry is read.`
 
 // ScanError returns the error of an expression without the errors around it, which
 // repeat the entry.

@@ -63,3 +63,12 @@ func (m *MemoryLimit) Watched(err error) error {
 func (m *MemoryLimit) exceeded(over *memlimit.ExceededError) error {
 	return Fail(ExitInconclusive, "%s was ended: %w; its result is incomplete; allow more with --max-memory SIZE, or request less", m.doing, over)
 }
+
+// ParseBytes reads the value of a flag that is a size.
+func ParseBytes(flag, text string) (uint64, error) {
+	n, err := memlimit.ParseBytes(text)
+	if err != nil {
+		return 0, Misuse("--%s: %w", flag, err)
+	}
+	return n, nil
+}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/charmbracelet/x/term"
 )
 
 // ProgressMeter shows progress in one line of a terminal. It is silent on anything
@@ -24,13 +26,17 @@ func NewProgress(w io.Writer) *ProgressMeter {
 }
 
 // IsTerminal reports whether w is a terminal that understands control sequences.
+// Other devices, such as /dev/null, are not.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(f.Fd())
+}
+
+// IsInteractive reports whether stdin and stdout are terminals, so that a command can
+// read single keys and draw in place.
+func (a *App) IsInteractive() bool {
+	keys, ok := a.Stdin.(*os.File)
+	return ok && IsTerminal(keys) && IsTerminal(a.Stdout)
 }
 
 // Show replaces the text, at most ten times a second.

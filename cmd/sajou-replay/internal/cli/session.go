@@ -200,6 +200,9 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 	}
 	a.Opened = name
 	travel, err := engine.Replay(name)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return nil, err
+	}
 	if errors.Is(err, eventlog.ErrNoSession) || errors.Is(err, eventlog.ErrInvalid) {
 		return nil, NoSession(engine, a.Store, name)
 	}
@@ -237,7 +240,7 @@ func NoSession(engine *sajou.Engine, store, name string) error {
 	if err != nil || len(names) == 0 {
 		return Fail(ExitNotFound, "there is no session %q in %s; it has none yet", name, store)
 	}
-	if meant, ok := spelling.Nearest(name, names); ok {
+	if meant, ok := nearestSession(name, names); ok {
 		return Fail(ExitNotFound, "there is no session %q in %s; did you mean %q?", name, store, meant)
 	}
 	more := ""
@@ -246,6 +249,44 @@ func NoSession(engine *sajou.Engine, store, name string) error {
 		names = names[len(names)-most:]
 	}
 	return Fail(ExitNotFound, "there is no session %q in %s; it has %s%s", name, store, strings.Join(names, ", "), more)
+}
+
+// nearestSession returns the session that was probably meant by a name: one that is
+// spelt nearly so, but for capitals, or else the latest whose name contains it or is
+// contained in it.
+func nearestSession(name string, names []string) (string, bool) {
+	const least = 3 // letters in common
+	folded := make([]string, len(names))
+	for i, n := range names {
+		folded[i] = strings.ToLower(n)
+	}
+	name = strings.ToLower(name)
+	if meant, ok := spelling.Nearest(name, folded); ok {
+		return names[slices.Index(folded, meant)], true
+	}
+	for i, n := range slices.Backward(folded) {
+		if len(name) >= least && strings.Contains(n, name) || len(n) >= least && strings.Contains(name, n) {
+			return names[i], true
+		}
+	}
+	return "", false
+}
+
+// digits matches the numbers by which names of a series differ.
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// RemarkNew warns that a command which adds to a session will begin it, if another
+// session has nearly that name. Names that differ only in a number are of a series.
+func (a *App) RemarkNew(engine *sajou.Engine, name string) error {
+	names, err := engine.Sessions()
+	if err != nil || slices.Contains(names, name) {
+		return err
+	}
+	meant, ok := spelling.Nearest(name, names)
+	if ok && digits.ReplaceAllString(name, "") != digits.ReplaceAllString(meant, "") {
+		fmt.Fprintf(a.Stderr, "sajou-replay: %q is a new session; did you mean %q?\n", name, meant)
+	}
+	return nil
 }
 
 // CompleteSession completes the names of sessions for the shell.

@@ -30,8 +30,8 @@ func playCommand(a *cli.App) *cobra.Command {
 answers, and the director makes sure that the beats land. When a beat offers a
 choice, the choice is your next line. Without an argument it plays the bundled
 interview, which needs no model and no network. Play records everything in a
-session of the store, named after the episode or by -s, and shows it once it is
-durable.
+session of the store, and shows it once it is durable. Without -s it begins a
+session named after the episode; with -s NAME --new it begins session NAME.
 
 You may leave at any moment, with ctrl-D or ctrl-C; -s NAME continues the
 session, even in the middle of a turn. The play ends when the turn budget is
@@ -55,6 +55,7 @@ The exit code is 0 when the play ended or you left, 130 when it was interrupted,
 and 7 when the character could not answer.`,
 		Example: `  sajou-replay episode play
   sajou-replay episode play -s interview
+  sajou-replay episode play -s second-try --new
   sajou-replay episode play mine.json --script mine.script.json --directions
   sajou-replay episode play --character-url http://localhost:11434/v1 --model llama3.2
   printf 'Hello.\n/end\n' | sajou-replay episode play -o jsonl`,
@@ -75,6 +76,7 @@ and 7 when the character could not answer.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.directions, "directions", false, "show the director's guidance")
+	flags.BoolVar(&f.begin, "new", false, "begin the session that -s names")
 	flags.BoolVar(&f.beyond, "beyond", false, "continue when the turn budget is used up")
 	flags.BoolVar(&f.manual, "manual-time", false, "let no time pass in a new session, so that equal plays give equal head hashes")
 	flags.StringVar(&f.script, "script", "", "file with the character's lines")
@@ -141,8 +143,8 @@ func playEpisode(a *cli.App, cmd *cobra.Command, name string, f *playFlags) (err
 	// sitting awaits again what this one did.
 	defer context.AfterFunc(ctx, func() { _ = shut() })()
 	o := a.Output()
-	keys, terminal := a.Stdin.(*os.File)
-	if terminal && a.Format == "text" && cli.IsTerminal(keys) && cli.IsTerminal(a.Stdout) {
+	keys, _ := a.Stdin.(*os.File)
+	if a.Format == "text" && a.IsInteractive() {
 		err = s.PlayTerminal(ctx, play.Terminal{
 			Keys: keys, Out: a.Stdout, Color: os.Getenv("NO_COLOR") == "", Directions: f.directions, Interrupted: cancel,
 		})
@@ -168,7 +170,7 @@ func episodeNamed(ctx context.Context, a *cli.App, name string) (*episode.Episod
 }
 
 // sitDown opens the session that is to be played, and begins the episode in it
-// unless it is under way.
+// unless it is under way. It begins a session that -s names only if told so.
 func sitDown(ctx context.Context, a *cli.App, engine *sajou.Engine, e *episode.Episode, f *playFlags) (*play.Sitting, error) {
 	names, err := engine.Sessions()
 	if err != nil {
@@ -192,7 +194,14 @@ func sitDown(ctx context.Context, a *cli.App, engine *sajou.Engine, e *episode.E
 	if f.manual {
 		authority = session.TimeManual
 	}
-	if !slices.Contains(names, name) && e == nil {
+	exists := slices.Contains(names, name)
+	switch {
+	case exists && f.begin:
+		return nil, cli.Misuse("session %q exists already; continue it without --new, or name another", name)
+	case !exists && a.Session != "" && !f.begin:
+		return nil, cli.Fail(cli.ExitNotFound, "%w; begin it with --new", cli.NoSession(engine, a.Store, name))
+	}
+	if !exists && e == nil {
 		if e, err = episodeNamed(ctx, a, "interview"); err != nil {
 			return nil, err
 		}

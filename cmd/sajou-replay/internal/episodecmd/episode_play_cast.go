@@ -109,6 +109,7 @@ func (f *playFlags) cast(e *episode.Episode) (c cast, err error) {
 // playFlags are what the flags of episode play say.
 type playFlags struct {
 	directions, beyond, manual bool
+	begin                      bool // --new
 	script                     string
 	lines                      []byte // of the script, once it is read
 	characterURL, model        string

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/director/explore"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
@@ -13,13 +15,14 @@ import (
 
 // The places of a chart, in its units.
 const (
-	chartWidth = 760
+	chartWidth = 800
 	chartLeft  = 20
 	chartBar   = 190
 	chartFull  = 260 // width of a whole
 	chartSays  = chartBar + chartFull + 12
 	chartRow   = 20
 	chartText  = 24 // code points of a name
+	chartSize  = 12 // of texts; a column of a monospaced font is 0.6 wide
 )
 
 // The colours of the parts of a bar.
@@ -44,15 +47,15 @@ func writeReportSVG(w io.Writer, reports []explore.Report) error {
 	for i := range reports {
 		c.report(&reports[i])
 	}
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" font-family="sans-serif" font-size="12" fill="#1f2430">
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" font-family="monospace" font-size="%[5]d" fill="#1f2430">
 <rect width="%[1]d" height="%[2]d" fill="#ffffff"/>
 %[4]s</svg>
-`, chartWidth, c.y, c.y, c.b.Bytes())
+`, chartWidth, c.y, c.y, c.b.Bytes(), chartSize)
 	return err
 }
 
 func (c *chart) report(r *explore.Report) {
-	c.title(16, fmt.Sprintf("%s: %s, %s", termtext.Clip(r.Episode, 60), cli.Plural(r.Sessions, "session", "sessions"), cli.Plural(r.Turns, "turn", "turns")))
+	c.title(14, fmt.Sprintf("%s: %s, %s", termtext.Clip(r.Episode, 60), cli.Plural(r.Sessions, "session", "sessions"), cli.Plural(r.Turns, "turn", "turns")))
 	for _, m := range metrics {
 		rate := m.rate(r)
 		c.row(m.name, shareText(rate), rate.Of, segment{rate.N, colorDone})
@@ -88,18 +91,35 @@ func (c *chart) report(r *explore.Report) {
 
 func (c *chart) title(size int, text string) {
 	c.y += 8
-	fmt.Fprintf(&c.b, `<text x="%d" y="%d" font-size="%d" font-weight="bold">%s</text>`+"\n", chartLeft, c.y, size, svgText(text))
+	c.text(chartLeft, chartWidth-chartLeft, size, fmt.Sprintf(` font-size="%d" font-weight="bold"`, size), text)
+	c.b.WriteByte('\n')
 	c.y += chartRow
+}
+
+// text draws a text between two places. A viewer's font may be wider than a monospaced one,
+// so the text is fitted to its columns, or to its room if that is less, and clipped to it by
+// viewers that do not know textLength.
+func (c *chart) text(left, right, size int, style, text string) {
+	text = termtext.Printable(text)
+	wide := min((displaywidth.String(text)*size*3+4)/5, right-left)
+	if wide <= 0 {
+		return
+	}
+	fmt.Fprintf(&c.b, `<svg x="%d" y="%d" width="%d" height="%d"><text y="%d" textLength="%[3]d" lengthAdjust="spacingAndGlyphs"%[6]s>%[7]s</text></svg>`,
+		left, c.y-size-1, wide, size+size/2, size+1, style, svgText(text))
 }
 
 // legend draws the meanings of the colours of beats.
 func (c *chart) legend() {
+	const legendStep = 92
 	x := chartBar
 	for _, l := range []struct{ name, color string }{
 		{"verified", colorVerified}, {"assumed", colorAssumed}, {"forced", colorForced}, {"given up", colorMissed}, {"not landed", colorNone},
 	} {
-		fmt.Fprintf(&c.b, `<rect x="%d" y="%d" width="10" height="10" fill="%s"/><text x="%d" y="%d">%s</text>`+"\n", x, c.y-10, l.color, x+14, c.y, l.name)
-		x += 84
+		fmt.Fprintf(&c.b, `<rect x="%d" y="%d" width="10" height="10" fill="%s"/>`, x, c.y-10, l.color)
+		c.text(x+14, x+legendStep, chartSize, "", l.name)
+		c.b.WriteByte('\n')
+		x += legendStep
 	}
 	c.y += chartRow
 }
@@ -112,7 +132,7 @@ type segment struct {
 
 // row draws a name, a bar of shares, and a text.
 func (c *chart) row(name, says string, whole int, parts ...segment) {
-	fmt.Fprintf(&c.b, `<text x="%d" y="%d">%s</text>`, chartLeft, c.y, svgText(termtext.Clip(name, chartText)))
+	c.text(chartLeft, chartBar, chartSize, "", termtext.Clip(name, chartText))
 	fmt.Fprintf(&c.b, `<rect x="%d" y="%d" width="%d" height="12" fill="%s"/>`, chartBar, c.y-11, chartFull, colorNone)
 	done := 0
 	for _, p := range parts {
@@ -124,7 +144,8 @@ func (c *chart) row(name, says string, whole int, parts ...segment) {
 		done += p.n
 		fmt.Fprintf(&c.b, `<rect x="%d" y="%d" width="%d" height="12" fill="%s"/>`, chartBar+from, c.y-11, to-from, p.color)
 	}
-	fmt.Fprintf(&c.b, `<text x="%d" y="%d">%s</text>`+"\n", chartSays, c.y, svgText(says))
+	c.text(chartSays, chartWidth-chartLeft, chartSize, "", says)
+	c.b.WriteByte('\n')
 	c.y += chartRow
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -43,9 +44,9 @@ files; - is stdin. Each line is one signal, a JSON object such as
 with the timestamp in milliseconds since 1970. Blank lines are skipped.
 
 The session takes its name from the first file, without .jsonl, unless --session
-names it. It must be new unless --append or --continue is given. The store is
-created if its directory is absent or empty, and removed again if nothing was
-recorded.
+names it; several files are one session. It must be new unless --append or
+--continue is given. The store is created if its directory is absent or empty,
+and removed again if nothing was recorded.
 
 A line that is not a valid signal ends the import. The signals before it stay
 recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
@@ -104,10 +105,11 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 	}
 	catalog := new(language.Catalog)
 	if more && len(defines) > 0 {
-		var err error
-		if catalog, err = a.InForce(ctx, name); err != nil {
+		inForce, err := a.InForce(ctx, name)
+		if err != nil {
 			return err
 		}
+		catalog = inForce.Catalog()
 	}
 	definitions, err := a.ReadDeclared(ctx, catalog, defines, "nothing was recorded")
 	if err != nil {
@@ -155,6 +157,30 @@ type source struct {
 
 // inputs are the files to import, in order.
 type inputs []source
+
+// names returns the names of the files.
+func (in inputs) names() []string {
+	names := make([]string, len(in))
+	for i, s := range in {
+		names[i] = s.file
+	}
+	return names
+}
+
+// text names several files, as the end of "imported 5 signals"; it is empty for one.
+func (in inputs) text() string {
+	const most = 5
+	names := in.names()
+	if len(names) == 1 {
+		return ""
+	}
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	return termtext.Printable(fmt.Sprintf(" of %d files (%s%s)", len(in), strings.Join(names, ", "), more))
+}
 
 // openInputs opens the inputs that can block, pipes and devices, all at once and
 // before the store is locked, and waits until the first has a byte to read. A
@@ -244,12 +270,20 @@ func sessionName(file string) string {
 func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *importing, goOn bool) (stopped, err error) {
 	a.Opened = i.name
 	log, err := engine.Log().Session(i.name)
+	if errors.Is(err, eventlog.ErrDeleted) {
+		return nil, cli.Fail(cli.ExitNo, "%w; its name cannot be used again: name another with --session", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if log.Exists() && !i.more && !goOn {
 		return nil, cli.Fail(cli.ExitNo, "session %q exists already, with %s; add to it with --append, or name another with --session",
 			i.name, cli.Plural(int(log.Head().Seq), "entry", "entries"))
+	}
+	if i.more {
+		if err := a.RemarkNew(engine, i.name); err != nil {
+			return nil, err
+		}
 	}
 	session, err := engine.Session(ctx, i.name)
 	if err != nil {
@@ -297,6 +331,7 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 	n := &i.tally
 	result := struct {
 		Session     string       `json:"session"`
+		Files       []string     `json:"files"`
 		Signals     int          `json:"signals"`
 		Definitions int          `json:"definitions"`
 		Flagged     int          `json:"flagged"`
@@ -304,14 +339,17 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 		First       eventlog.Seq `json:"first"`
 		Head        cli.HeadView `json:"head"`
 		Stopped     string       `json:"stopped,omitempty"`
-	}{i.name, n.Signals, n.Definitions, n.Flagged, n.OutOfOrder, n.First, cli.ViewHead(n.Head), ""}
+	}{i.name, i.in.names(), n.Signals, n.Definitions, n.Flagged, n.OutOfOrder, n.First, cli.ViewHead(n.Head), ""}
 	text := fmt.Sprintf("nothing was recorded in %q: the input has no signals", i.name)
 	if n.Skipped > 0 {
 		text = fmt.Sprintf("%q has all %s already: head %v", i.name, cli.Plural(n.Skipped, "signal", "signals"), n.Head)
 	}
 	if n.First > 0 {
-		text = fmt.Sprintf("imported %s into %q: entries %d..%d, head %v",
-			cli.Plural(n.Signals, "signal", "signals"), i.name, n.First, n.Head.Seq, n.Head)
+		text = fmt.Sprintf("imported %s%s into %q: entries %d..%d, head %v",
+			cli.Plural(n.Signals, "signal", "signals"), i.in.text(), i.name, n.First, n.Head.Seq, n.Head)
+	}
+	if len(i.in) > 1 && a.Session == "" {
+		fmt.Fprintf(a.Stderr, "sajou-replay: the %d files are one session, named after the first; name it with --session, or import each file by itself\n", len(i.in))
 	}
 	if n.Flagged > 0 {
 		fmt.Fprintf(a.Stderr, "sajou-replay: %s the schema; list them with: sajou-replay cat --where 'has(entry.problem)'\n",

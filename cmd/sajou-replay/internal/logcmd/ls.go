@@ -1,5 +1,5 @@
 // Package logcmd has the commands about a session's log: import, export, ls,
-// info, cat, tail, show, verify, backup, restore, repair and snapshot.
+// info, cat, tail, show, verify, backup, restore, repair, delete, prune and snapshot.
 package logcmd
 
 import (
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
@@ -16,7 +17,8 @@ import (
 
 // Ls returns the command "ls".
 func Ls(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var deleted bool
+	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the sessions of the store",
 		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
@@ -30,8 +32,12 @@ both.
 Ls lists a session whose newest entries cannot be read as damaged, and exits
 with 1. After the sessions it lists damage of the store: session records that
 cannot be read, that have no entries or those of another session, and entries
-without a session record. It then exits with 3.`,
+without a session record. It then exits with 3.
+
+--deleted lists the deleted sessions instead: the time of the deletion and the
+number of entries and the head that each had.`,
 		Example: `  sajou-replay ls
+  sajou-replay ls --deleted
   sajou-replay ls -o jsonl`,
 		Args: cli.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,6 +46,9 @@ without a session record. It then exits with 3.`,
 				return err
 			}
 			defer engine.Close()
+			if deleted {
+				return listDeleted(a, engine)
+			}
 			names, err := engine.Sessions()
 			if err != nil {
 				return err
@@ -126,4 +135,23 @@ without a session record. It then exits with 3.`,
 			return damaged
 		},
 	}
+	cmd.Flags().BoolVar(&deleted, "deleted", false, "list the deleted sessions instead")
+	return cmd
+}
+
+// listDeleted lists the deleted sessions.
+func listDeleted(a *cli.App, engine *sajou.Engine) error {
+	tombs, err := engine.Tombstones()
+	if err != nil {
+		return err
+	}
+	o := a.Output()
+	for i := range tombs {
+		t := &tombs[i]
+		text := fmt.Sprintf("%s  deleted %s  %8d entries  %v", termtext.Printable(t.Session), cli.DateText(t.At), t.Head.Seq, t.Head)
+		if err := o.ItemOf(text, viewDeleted(t)); err != nil {
+			return err
+		}
+	}
+	return o.End()
 }

@@ -55,6 +55,7 @@ type repairedView struct {
 	Rebuilt  []string             `json:"rebuilt,omitempty"`
 	Doubts   []string             `json:"doubts,omitempty"`
 	Sessions []repairedSessionRow `json:"sessions"`
+	Deleted  []VerifiedView       `json:"deleted,omitempty"`
 }
 
 type repairedSessionRow struct {
@@ -103,8 +104,14 @@ func runRepair(ctx context.Context, a *cli.App, to string) error {
 		view.Sessions = append(view.Sessions, row)
 		fmt.Fprintln(&text, line)
 	}
+	for i := range r.Tombstones {
+		line, deleted := deletedReport(&r.Tombstones[i])
+		view.Deleted = append(view.Deleted, deleted)
+		fmt.Fprintln(&text, line)
+	}
+	nothing := len(r.Sessions) == 0 && len(r.Tombstones) == 0 && r.Found != nil
 	switch {
-	case len(r.Sessions) == 0 && r.Found != nil:
+	case nothing:
 		fmt.Fprintf(&text, "nothing could be saved; %s was not created\n", termtext.Printable(to))
 	case view.Whole:
 		fmt.Fprintf(&text, "saved to %s, whole\n", termtext.Printable(to))
@@ -115,7 +122,7 @@ func runRepair(ctx context.Context, a *cli.App, to string) error {
 		return err
 	}
 	switch {
-	case len(r.Sessions) == 0 && r.Found != nil:
+	case nothing:
 		return cli.AnswerNo
 	case !view.Whole:
 		return &cli.ExitError{Code: cli.ExitLoss}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -47,6 +48,10 @@ lost at the end. A program that can write to the store can rewrite HEADS as well
 Against such a program, keep the head that import and ls print elsewhere, and
 pass it with --head: this also detects a session that was rewritten as a whole,
 and a store that was replaced by an older copy.
+
+Of a deleted session, verify reports the head that it had and when it was
+deleted: nothing of it can be verified, and the exit code is 3, or 1 if --head is
+not that head. With --all, deleted sessions do not change the exit code.
 
 The exit code is 0 if everything is intact, 1 if not, and 3 if HEADS is missing
 or damaged or another session of the store lost entries. To check a session
@@ -108,7 +113,7 @@ without this program, see export --raw.`,
 				}
 			}
 			err = runVerify(cmd.Context(), a, engine, names, all, rebuild, opts)
-			if errors.Is(err, eventlog.ErrNoSession) {
+			if errors.Is(err, eventlog.ErrNoSession) && !errors.Is(err, eventlog.ErrDeleted) {
 				return cli.NoSession(engine, a.Store, name)
 			}
 			if doubts := engine.Log().Doubts(); err == nil && len(doubts) > 0 {
@@ -167,6 +172,10 @@ type VerifiedView struct {
 	KeyFaults int             `json:"keyFaults,omitempty"`
 	Rebuilt   int             `json:"rebuilt,omitempty"` // idempotency records that were rebuilt
 	Store     *storeFaultView `json:"store,omitempty"`
+
+	// Deleted is when the session was deleted; nothing is verified then, and the head
+	// is the one that it had.
+	Deleted *time.Time `json:"deleted,omitempty"`
 }
 
 // runVerify checks the named sessions and the store's records of them; with all,
@@ -190,6 +199,15 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 		}
 		report, err := engine.Log().Verify(ctx, name, opts)
 		m.Clear()
+		if deleted, ok := errors.AsType[*eventlog.DeletedError](err); ok {
+			if err := o.ItemOf(deletedReport(&deleted.Tombstone)); err != nil {
+				return err
+			}
+			if err := o.End(); err != nil {
+				return err
+			}
+			return deletedExit(&deleted.Tombstone, opts.Expect)
+		}
 		if err != nil {
 			return err
 		}
@@ -209,6 +227,17 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 		view, text := verifiedReport(&report, rebuilt)
 		if err := item(view, text); err != nil {
 			return err
+		}
+	}
+	if all {
+		tombs, err := engine.Tombstones()
+		if err != nil {
+			return err
+		}
+		for i := range tombs {
+			if err := o.ItemOf(deletedReport(&tombs[i])); err != nil {
+				return err
+			}
 		}
 	}
 	faults, err := engine.Log().Survey(ctx)
@@ -234,6 +263,25 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 		return cli.AnswerNo
 	}
 	return nil
+}
+
+// deletedReport returns the report of a deleted session as text and as JSON.
+func deletedReport(t *eventlog.Tombstone) (string, VerifiedView) {
+	head := cli.ViewHead(t.Head)
+	return fmt.Sprintf("%s: deleted %s, %s, head %v", termtext.Printable(t.Session), cli.DateText(t.At), cli.Plural(int(t.Head.Seq), "entry", "entries"), t.Head),
+		VerifiedView{Session: t.Session, Head: &head, Deleted: &t.At}
+}
+
+// deletedExit returns the exit of a check of one deleted session against a head that was
+// kept, if one was.
+func deletedExit(t *eventlog.Tombstone, kept eventlog.Head) error {
+	switch {
+	case kept.IsZero() || kept == t.Head:
+		return &cli.ExitError{Code: cli.ExitLoss}
+	case kept.Seq < t.Head.Seq:
+		return cli.Fail(cli.ExitLoss, "the session was deleted with %s, so the head of entry %d can no longer be compared", cli.Plural(int(t.Head.Seq), "entry", "entries"), kept.Seq)
+	}
+	return cli.Fail(cli.ExitNo, "the tombstone of session %q has another head than %v", t.Session, kept)
 }
 
 // verifiedReport returns the report of one session as JSON and as text.

@@ -242,6 +242,10 @@ determines its kind:
 
 Exports of the scene builder (.zip) are scenes as well.
 
+A declaration that is in force already is not recorded again, unless something
+that it refers to, such as a sequence, has changed since: a choreography is bound
+to what is in force when it is recorded.
+
 If a file has an error, add reports it with line and column and records nothing.
 To find mistakes beyond errors, use lint.
 
@@ -254,22 +258,28 @@ another first gives back the share of the other.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Errors in the files are reported before a missing store.
 			name, missing := sessionToAddTo(a)
-			catalog := new(language.Catalog)
+			inForce := cli.InForce{Scheduler: choreography.NewScheduler()}
 			if missing == nil {
 				var err error
-				if catalog, err = a.InForce(cmd.Context(), name); err != nil {
+				if inForce, err = a.InForce(cmd.Context(), name); err != nil {
 					return err
 				}
 			}
-			definitions, err := a.ReadDeclared(cmd.Context(), catalog, args, "nothing was recorded")
+			all, err := a.ReadDeclared(cmd.Context(), inForce.Catalog(), args, "nothing was recorded")
 			if err != nil {
 				return err
 			}
-			if len(definitions) == 0 {
+			if len(all) == 0 {
 				return cli.Fail(cli.ExitNo, "the files have no declaration; nothing was recorded")
 			}
 			if missing != nil {
 				return missing
+			}
+			definitions := inForce.Changed(all)
+			result := definedView{Session: name, Definitions: len(definitions), Unchanged: len(all) - len(definitions), Head: cli.ViewHead(inForce.Head)}
+			if len(definitions) == 0 {
+				return a.Output().One(fmt.Sprintf("nothing was recorded in %q: %s in force already, head %v",
+					name, cli.Plural(len(all), "declaration is", "declarations are"), inForce.Head), result)
 			}
 			engine, err := a.OpenWriting()
 			if err != nil {
@@ -277,15 +287,29 @@ another first gives back the share of the other.`,
 			}
 			defer engine.Close()
 			a.Opened = name
+			if err := a.RemarkNew(engine, name); err != nil {
+				return err
+			}
 			head, err := addDefinitions(cmd.Context(), engine, name, sajou.Addition{Declarations: definitions})
 			if err != nil {
 				return err
 			}
-			return a.Output().One(
-				fmt.Sprintf("defined %s in %q, head %v", cli.DeclarationsText(definitions), name, head),
-				map[string]any{"session": name, "definitions": len(definitions), "head": cli.ViewHead(head)})
+			result.Head = cli.ViewHead(head)
+			text := fmt.Sprintf("defined %s in %q", cli.DeclarationsText(definitions), name)
+			if result.Unchanged > 0 {
+				text += fmt.Sprintf(", %d unchanged", result.Unchanged)
+			}
+			return a.Output().One(fmt.Sprintf("%s, head %v", text, head), result)
 		},
 	}
+}
+
+// definedView is the result of define add for JSON.
+type definedView struct {
+	Session     string       `json:"session"`
+	Definitions int          `json:"definitions"` // recorded
+	Unchanged   int          `json:"unchanged"`   // not recorded
+	Head        cli.HeadView `json:"head"`
 }
 
 func addDefinitions(ctx context.Context, engine *sajou.Engine, name string, r sajou.Addition) (eventlog.Head, error) {

@@ -46,9 +46,10 @@ commands.
 
 --stage draws the stage instead. On a terminal it is animated in place: space
 pauses and resumes, ← and → go to the entry before and after, + and - change
-the rate, q quits. Elsewhere the frames are written as text of COLUMNS by LINES,
-each below a line with its moment and with a blank line between them; frames
-equal to the one before are left out. --scene uses the scene of a file.`,
+the rate, q quits. If stdin or stdout is not a terminal, the frames are written as
+text of COLUMNS by LINES, each below a line with its moment and with a blank line
+between them; frames equal to the one before are left out. --scene uses the scene
+of a file.`,
 		Example: `  sajou-replay play
   sajou-replay play --rate 0 --fps 0
   sajou-replay play --from 30 --to perf:p-36-1 --rate 4 -o jsonl

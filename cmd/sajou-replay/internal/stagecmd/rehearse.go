@@ -52,6 +52,7 @@ stdin. A scenario is a JSON object:
     "expected": [ command... ] }
 
 A signal takes effect at the present session time; an advance moves that time.
+Definitions that define add would refuse are not rehearsed.
 If the scenario has "expected", its commands are compared, with the performances
 named p1, p2 and so on in the order in which they begin.
 
@@ -174,6 +175,9 @@ func rehearseFiles(ctx context.Context, a *cli.App, files []string, r *rehearseF
 		}
 		for _, d := range remarks {
 			fmt.Fprintln(a.Stderr, termtext.Printable(d.String()))
+		}
+		if remarks.Refused() {
+			return cli.Fail(cli.ExitNo, "%s has %s; nothing was rehearsed", file, cli.Plural(len(remarks.Only(authored.SeverityError)), "error", "errors"))
 		}
 		for _, s := range scenarios {
 			all, names = append(all, s), append(names, file)

@@ -46,22 +46,22 @@ type rendering struct {
 func Render(a *cli.App) *cobra.Command {
 	var r rendering
 	cmd := &cobra.Command{
-		Use:   "render [SESSION] (ADDR | RANGE | ADDR ADDR --compare) -o FILE",
+		Use:   "render [SESSION] (ADDR | RANGE | ADDR ADDR --compare) -O FILE",
 		Short: "Draw the stage as SVG, PNG or GIF",
-		Long: `Render draws the stage at a moment or over a range. In this command -o names the
-file; its extension, or --format, selects the format. -o - is stdout. Render
-prints a line about the result, or with --json an object.
+		Long: `Render draws the stage at a moment or over a range into the file that -O names;
+its extension, or --format, selects the format. -O - is stdout. Render prints a
+line about the result, or with -o json an object.
 
-  render ADDR -o a.svg              a picture, as SVG or PNG
-  render RANGE -o a.gif             an animation, --fps frames a second
-  render RANGE -o frames/%05d.png   its frames as PNG or SVG, numbered from 1
-  render RANGE -o frames/           the same, named 00001.png and so on
-  render RANGE --sheet -o a.svg     a contact sheet, as SVG or PNG: a picture for
+  render ADDR -O a.svg              a picture, as SVG or PNG
+  render RANGE -O a.gif             an animation, --fps frames a second
+  render RANGE -O frames/%05d.png   its frames as PNG or SVG, numbered from 1
+  render RANGE -O frames/           the same, named 00001.png and so on
+  render RANGE --sheet -O a.svg     a contact sheet, as SVG or PNG: a picture for
                                     each entry, or --count N at equal intervals
-  render ADDR ADDR --compare -o a.svg
+  render ADDR ADDR --compare -O a.svg
                                     two moments side by side with their
                                     differences marked, and a list of the
-                                    differences; -o is optional
+                                    differences; -O is optional
 
 --speed 4 shows four seconds of session time in a second of film. --scene draws
 with the scene of a file instead of the recorded ones. A session without a scene
@@ -71,13 +71,19 @@ The same moment gives the same bytes on every machine.
 
 The exit code is 0, or with --compare 1 if the moments differ, and 7 if a picture
 could not be drawn.`,
-		Example: `  sajou-replay render end -o picture.svg
-  sajou-replay render 36+50ms -o picture.png --width 1920 --caption
-  sajou-replay render night-shift 30..40 --fps 12 -o film.gif
-  sajou-replay render 30..40 --sheet --columns 4 -o sheet.png
-  sajou-replay render 35 36 --compare -o difference.svg`,
-		Args: cli.Between(1, 3),
+		Example: `  sajou-replay render end -O picture.svg
+  sajou-replay render 36+50ms -O picture.png --width 1920 --caption
+  sajou-replay render night-shift 30..40 --fps 12 -O film.gif
+  sajou-replay render 30..40 --sheet --columns 4 -O sheet.png
+  sajou-replay render 35 36 --compare -O difference.svg`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			r.takeFile(a)
+			return cli.Between(1, 3)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.json && a.Format == "text" {
+				a.Format = "json"
+			}
 			if err := r.check(cmd); err != nil {
 				return err
 			}
@@ -85,8 +91,7 @@ could not be drawn.`,
 		},
 	}
 	flags := cmd.Flags()
-	// This local flag hides the global flag of the same name.
-	flags.StringVarP(&r.out, "output", "o", "", "write to `FILE`, directory, or pattern with %05d; - is stdout")
+	flags.StringVarP(&r.out, "out", "O", "", "write to `FILE`, directory, or pattern with %05d; - is stdout")
 	flags.StringVar(&r.format, "format", "", "svg, png or gif; default from the extension of FILE")
 	flags.StringVar(&r.scene, "scene", "", "use the scene of `FILE` instead of the recorded ones")
 	flags.IntVar(&r.width, "width", 0, "width of one picture in pixels (default 960, 320 in a sheet, 640 with --compare)")
@@ -98,12 +103,28 @@ could not be drawn.`,
 	flags.BoolVar(&r.compare, "compare", false, "draw two moments side by side")
 	flags.BoolVar(&r.caption, "caption", false, "add a line with the session, the moment and its time")
 	flags.BoolVar(&r.places, "places", false, "mark the slots, waypoints and routes of the scene")
-	flags.BoolVar(&r.json, "json", false, "describe the result as JSON")
+	flags.BoolVar(&r.json, "json", false, "describe the result as JSON, as -o json does")
+	_ = flags.MarkHidden("json") // -o json says the same, since -o no longer names the file
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"svg", "png", "gif"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
-	_ = cmd.MarkFlagFilename("output", "svg", "png", "gif")
+	_ = cmd.MarkFlagFilename("out", "svg", "png", "gif")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
+}
+
+// takeFile reads -o X, where X is no format of results, as -O X, and warns about it:
+// before there was -O, the file of this command stood under -o. It runs before the
+// formats of -o are checked.
+func (r *rendering) takeFile(a *cli.App) {
+	switch a.Format {
+	case "text", "json", "jsonl", "":
+		return
+	}
+	if r.out == "" {
+		r.out = a.Format
+		fmt.Fprintf(a.Stderr, "sajou-replay: -o names the format of results; for the file write -O %s, since -o FILE is deprecated\n", cli.ShellWord(r.out))
+		a.Format = "text"
+	}
 }
 
 // check refuses contradicting flags, and chooses the format.
@@ -113,7 +134,7 @@ func (r *rendering) check(cmd *cobra.Command) error {
 	case r.sheet && r.compare:
 		return cli.Misuse("--sheet and --compare exclude each other")
 	case r.out == "" && !r.compare:
-		return cli.Misuse("-o FILE is missing; for example: -o picture.svg")
+		return cli.Misuse("-O FILE is missing; for example: -O picture.svg")
 	case given("width") && (r.width < film.MinWidth || r.width > film.MaxWidth):
 		return cli.Misuse("--width %d: must be from %d to %d", r.width, film.MinWidth, film.MaxWidth)
 	case !(r.fps > 0) || r.fps > 100:
@@ -133,7 +154,7 @@ func (r *rendering) check(cmd *cobra.Command) error {
 		return err
 	}
 	if (given("fps") || given("speed")) && r.format != "gif" && !r.many() {
-		return cli.Misuse("--fps and --speed need a film, as in -o film.gif or -o frames/%%05d.png")
+		return cli.Misuse("--fps and --speed need a film, as in -O film.gif or -O frames/%%05d.png")
 	}
 	return nil
 }
@@ -159,11 +180,7 @@ func (r *rendering) chooseFormat() error {
 	}
 	switch r.format {
 	case "":
-		hint := "end it with .svg, .png or .gif, or use --format"
-		if r.out == "text" || r.out == "json" || r.out == "jsonl" {
-			hint = "in this command -o names a file; --json describes the result as JSON"
-		}
-		return cli.Misuse("-o %q: unknown format; %s", r.out, hint)
+		return cli.Misuse("-O %q: unknown format; end it with .svg, .png or .gif, or use --format", r.out)
 	case "svg", "png":
 	case "gif":
 		switch {
@@ -178,7 +195,7 @@ func (r *rendering) chooseFormat() error {
 		return cli.Misuse("--format %q: the formats are svg, png and gif", r.format)
 	}
 	if r.many() && (r.sheet || r.compare) {
-		return cli.Misuse("-o %q names many files, but --sheet and --compare draw one picture; name one file", r.out)
+		return cli.Misuse("-O %q names many files, but --sheet and --compare draw one picture; name one file", r.out)
 	}
 	return nil
 }
@@ -215,7 +232,7 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 		return err
 	}
 	if r.out == "-" && r.format != "svg" && cli.IsTerminal(a.Stdout) {
-		return cli.Misuse("refusing to write %s to a terminal; use -o FILE, or a pipe", strings.ToUpper(r.format))
+		return cli.Misuse("refusing to write %s to a terminal; use -O FILE, or a pipe", strings.ToUpper(r.format))
 	}
 	wanted := 1
 	if r.compare {
@@ -223,7 +240,7 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 	}
 	switch {
 	case len(rest) == 0:
-		return cli.Misuse("no address to draw; for example: sajou-replay render %s end -o picture.svg", cli.ShellWord(session))
+		return cli.Misuse("no address to draw; for example: sajou-replay render %s end -O picture.svg", cli.ShellWord(session))
 	case len(rest) < wanted:
 		return cli.Misuse("--compare needs two addresses")
 	case len(rest) > wanted:
@@ -266,7 +283,7 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 	case r.format == "gif" || r.many():
 		return renderFilm(ctx, a, s, first, last, r)
 	case moments:
-		return cli.Misuse("a range is not one picture; draw a film with -o film.gif or -o frames/%%05d.png, or a contact sheet with --sheet")
+		return cli.Misuse("a range is not one picture; draw a film with -O film.gif or -O frames/%%05d.png, or a contact sheet with --sheet")
 	}
 	return renderMoment(ctx, a, s, first, r)
 }
@@ -299,11 +316,6 @@ func reportRendered(a *cli.App, r *rendering, made rendered) error {
 	if r.out == "-" {
 		return nil
 	}
-	o := a.Output()
-	o.Format = "text"
-	if r.json {
-		o.Format = "json"
-	}
 	text := made.File
 	if made.Width > 0 {
 		text += fmt.Sprintf(": %dx%d", made.Width, made.Height)
@@ -312,7 +324,7 @@ func reportRendered(a *cli.App, r *rendering, made rendered) error {
 		text += ", " + cli.Plural(made.Frames, "picture", "pictures")
 	}
 	text += fmt.Sprintf(", at %s, %s", made.address, cli.ClockText(made.clock))
-	return o.One(termtext.Printable(text), made)
+	return a.Output().One(termtext.Printable(text), made)
 }
 
 func renderMoment(ctx context.Context, a *cli.App, s *film.Reel, m replay.Moment, r *rendering) error {
@@ -494,15 +506,12 @@ func renderCompared(ctx context.Context, a *cli.App, t *cli.OpenedSession, s *fi
 			return err
 		}
 	}
-	// The picture has stdout if -o is -; the differences then go to stderr.
+	// The picture has stdout if -O is -; the differences then go to stderr.
 	o := a.Output()
 	if r.out == "-" {
 		o.Reset(a.Stderr)
 	}
-	if o.Format = "text"; r.json {
-		o.Format = "json"
-	}
-	if r.json || len(lines) > 0 {
+	if o.Format != "text" || len(lines) > 0 {
 		if err := o.One(strings.Join(lines, "\n"), result); err != nil {
 			return err
 		}

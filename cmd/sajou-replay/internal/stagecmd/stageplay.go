@@ -23,10 +23,11 @@ import (
 )
 
 // playStage plays the stage: on a terminal animated in place and with keys,
-// elsewhere as a sequence of texts.
+// otherwise as a sequence of texts. Without a keyboard an animation could neither be
+// controlled nor ended, so stdin must be a terminal too.
 func playStage(ctx context.Context, a *cli.App, s *film.Reel, first, last replay.Moment, p Pace) error {
 	cfg := replay.PlayerConfig{From: first, To: last, Frame: p.frame()}
-	if cli.IsTerminal(a.Stdout) {
+	if a.IsInteractive() {
 		return viewStage(ctx, a, s, cfg, p)
 	}
 	texts := stageTexts{app: a, name: s.Name(), pace: p}
@@ -103,15 +104,11 @@ func viewStage(ctx context.Context, a *cli.App, s *film.Reel, cfg replay.PlayerC
 		return err
 	}
 	v.color = os.Getenv("NO_COLOR") == ""
-	var keys io.Reader
-	if f, ok := a.Stdin.(*os.File); ok && cli.IsTerminal(f) {
-		keys = f
-	}
 	// A signal or the context ends the program through Quit, like a key. Killing it
 	// would make bubbletea close the keyboard under its own reader.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	program := tea.NewProgram(v, tea.WithInput(keys), tea.WithOutput(a.Stdout), tea.WithoutSignalHandler())
+	program := tea.NewProgram(v, tea.WithInput(a.Stdin), tea.WithOutput(a.Stdout), tea.WithoutSignalHandler())
 	defer context.AfterFunc(ctx, program.Quit)()
 	_, err = program.Run()
 	switch {
