@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
 	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // TestParseIntent shows what is read of an intent's JSON, and that each member of another
@@ -182,4 +184,90 @@ func TestDependencies(t *testing.T) {
 		d := tt.policy.Dependencies()
 		assert.Equal(t, tt.want, bounds{d.Everything, d.Radius, d.Unplaced, d.Team, d.Depth}, name)
 	}
+}
+
+// TestSameNumber shows that numbers of all forms are equal exactly if their values are.
+func TestSameNumber(t *testing.T) {
+	classes := [][]string{
+		{"0", "0.0", "-0.0"},
+		{"1", "1.0"},
+		{"-1", "-1.0"},
+		{"0.5"},
+		{"-0.5"},
+		{"1e300"},
+		{"-1e300"},
+		{"9007199254740992", "9007199254740992.0"},
+		{"9007199254740993"},
+		{"9223372036854775807"},
+		{"9223372036854775808", "9223372036854775808.0"},
+		{"-9223372036854775808", "-9223372036854775808.0"},
+		{"-9223372036854777856.0"},
+		{"18446744073709549568", "18446744073709549568.0"},
+		{"18446744073709551615"},
+		{"18446744073709551616.0"},
+	}
+	number := func(text string) signal.Number {
+		n, ok := parse(t, text).Number()
+		require.True(t, ok, text)
+		return n
+	}
+	for i, one := range classes {
+		for j, other := range classes {
+			for _, a := range one {
+				for _, b := range other {
+					assert.Equal(t, i == j, jsondoc.SameNumber(number(a), number(b)), "%s and %s", a, b)
+				}
+			}
+		}
+	}
+}
+
+// TestPatchOperationsAreBounded shows the longest patch that is read.
+func TestPatchOperationsAreBounded(t *testing.T) {
+	patch := func(n int) signal.Value {
+		return parse(t, "["+strings.TrimSuffix(strings.Repeat(`{"op":"test","path":"","value":0},`, n), ",")+"]")
+	}
+	list, err := jsondoc.ParsePatch(patch(jsondoc.MaxPatchOps))
+	require.NoError(t, err)
+	require.Len(t, list, jsondoc.MaxPatchOps)
+	_, err = jsondoc.ParsePatch(patch(jsondoc.MaxPatchOps + 1))
+	require.ErrorIs(t, err, jsondoc.ErrPatch)
+}
+
+// TestDiffOfOtherValues shows that only the patch between two views, which have two members
+// and no others, is replaced by the full view when it has too many operations.
+func TestDiffOfOtherValues(t *testing.T) {
+	entities, relations := `"visible_entities":{"a":1,"b":1}`, `"visible_relationships":{}`
+	for before, full := range map[string]bool{
+		`{` + entities + `,` + relations + `}`:          true,
+		`{` + entities + `,"other":{}}`:                 false,
+		`{"other":{"a":1,"b":1},` + relations + `}`:     false,
+		`{` + entities + `,` + relations + `,"more":1}`: false,
+		`{` + entities + `}`:                            false,
+		`7`:                                             false,
+	} {
+		after := `{"visible_entities":{"a":2,"b":2,"c":2},` + relations + `}`
+		ops := view.Diff(parse(t, before), parse(t, after), 1)
+		assert.Equal(t, full, view.Delta{Patches: ops}.IsFullView(), before)
+		if before != `7` && before != `{`+entities+`}` {
+			ops = view.Diff(parse(t, after), parse(t, before), 1)
+			assert.Equal(t, full, view.Delta{Patches: ops}.IsFullView(), "to %s", before)
+		}
+		got, err := jsondoc.ApplyPatch(parse(t, before), view.Diff(parse(t, before), parse(t, after), 1))
+		require.NoError(t, err)
+		assert.Equal(t, canonical(parse(t, after)), canonical(got))
+	}
+}
+
+// TestOneOperationConflicts shows that a generation that is based on everything is
+// interrupted by a delta of a single operation, and by none that changes nothing it sees.
+func TestOneOperationConflicts(t *testing.T) {
+	r := meadow(t, `{"interrupt":"only_conflict","debounce_ms":0,"cooldowns":"off"}`)
+	r.issue("one")
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
+	r.advance(time.Millisecond)
+	require.Empty(t, r.gone)
+	r.draft(agents.EffectDraft{Kind: "EntityUpdated", SourceID: "b", Payload: parse(t, `{"entity_id":"b","fields":{"x":1}}`)})
+	require.Len(t, r.arrived["a"].Delta.Patches, 1)
+	require.Len(t, r.gone, 1)
 }

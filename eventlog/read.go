@@ -237,6 +237,9 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 				yield(Entry{}, ctx.Err())
 				return seq, false
 			}
+			if i == 0 {
+				e.Batch = b.Count
+			}
 			next = seq + 1
 			if !yield(e, nil) {
 				return next, false

@@ -56,6 +56,9 @@ func (t *Ticket) Entries() iter.Seq[Entry] {
 			if err != nil {
 				panic("eventlog: a batch that was just sealed does not open: " + err.Error())
 			}
+			if i == 0 {
+				e.Batch = b.Count
+			}
 			if !yield(e) {
 				return
 			}

@@ -7,6 +7,8 @@
 // formats belong here too, each in a file or a folder of its own: a format does
 // not depend on sessions, and the [Recorder] does not depend on formats.
 //
+// [Raw] records a session from its raw export, with all entries as they were.
+//
 // # Invariants
 //
 //   - Signals are recorded in the order in which they are added. After an

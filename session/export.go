@@ -30,7 +30,9 @@ const (
 	// recompute the chain. The first line has session, the name, and genesis, the hash
 	// before entry 1. Every other line has session, seq, hash and entry: in base64, the
 	// length of the body as a uvarint, and the body. The hash of an entry is the SHA-256
-	// of the hash before it followed by these bytes; see [eventlog.Entry].
+	// of the hash before it followed by these bytes; see [eventlog.Entry]. The first entry of
+	// a batch of several has batch, their number, which no hash covers. Package ingest
+	// imports it.
 	ExportRaw ExportFormat = "raw"
 )
 
@@ -129,6 +131,9 @@ func appendRaw(dst []byte, name string, e *eventlog.Entry) []byte {
 	dst = appendString(append(dst, `{"session":`...), name)
 	dst = strconv.AppendUint(append(dst, `,"seq":`...), uint64(e.Seq), 10)
 	dst = appendString(append(dst, `,"hash":`...), e.Hash.String())
+	if e.Batch > 1 {
+		dst = strconv.AppendInt(append(dst, `,"batch":`...), int64(e.Batch), 10)
+	}
 	dst = append(dst, `,"entry":"`...)
 	return append(base64.StdEncoding.AppendEncode(dst, stored), '"', '}')
 }

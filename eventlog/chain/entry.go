@@ -122,8 +122,12 @@ type Entry struct {
 	Kind Kind          // determines the meaning of Data
 	At   time.Duration // session time, since the session began
 	Key  string        // idempotency key of the batch, on its first entry
-	Data []byte        // one msgpack value
-	Body []byte        // the stored body; hashed are its length as a uvarint and then these bytes, see [Link]
+
+	// Batch is the number of entries of the batch, on its first entry; 0 on the others.
+	Batch int
+
+	Data []byte // one msgpack value
+	Body []byte // the stored body; hashed are its length as a uvarint and then these bytes, see [Link]
 }
 
 // Head returns the position behind e.

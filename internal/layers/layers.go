@@ -94,7 +94,7 @@ var layers = []layer{
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
 	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "internal/redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
-	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog", "session", "."}},
+	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog/chain", "eventlog", "session", "."}},
 	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
 	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
 	{"adapter/prometheus", effects, []string{"agents/flow", "eventlog", "stage/live", "agents/live", "director/live", "."}},

@@ -96,7 +96,7 @@ func (g *grid) find(a, within area, cost func(dx, dy float64) float64) (area, bo
 			if y < top || y > bottom || i == 1 && step == 0 {
 				continue
 			}
-			taken := g.starts(y, wide, high)
+			taken := g.starts(y, wide, high, left/64, (right+wide-1)/64)
 			if x := taken.nextClear(column); x <= right {
 				try(x, y)
 			}
@@ -107,23 +107,25 @@ func (g *grid) find(a, within area, cost func(dx, dy float64) float64) (area, bo
 	}
 }
 
-// starts returns the cells of row y at which no free area of the given size begins.
-func (g *grid) starts(y, wide, high int) row {
+// starts returns the cells of row y at which no free area of the given size begins. Only the
+// words from first to last are looked at.
+func (g *grid) starts(y, wide, high, first, last int) row {
 	var taken row
-	for _, line := range g.rows[y : y+high] {
-		for i := range taken {
+	for j := y; j < y+high; j++ {
+		line := &g.rows[j]
+		for i := first; i <= last; i++ {
 			taken[i] |= line[i]
 		}
 	}
 	for n := 1; n < wide; { // each cell knows about itself and the n-1 cells to its right
 		shift := min(n, wide-n)
 		words, rest := shift/64, shift%64
-		for i := range taken {
+		for i := first; i <= last; i++ {
 			var from uint64
-			if i+words < len(taken) {
+			if i+words <= last {
 				from = taken[i+words] >> rest
 			}
-			if i+words+1 < len(taken) {
+			if i+words+1 <= last {
 				from |= taken[i+words+1] << (64 - rest) // 0 for a shift of 64
 			}
 			taken[i] |= from

@@ -30,7 +30,8 @@ func (d *Drawing) AppendSVG(dst []byte) []byte {
 type svg struct {
 	b      []byte
 	known  map[string]bool
-	glyphs map[letter]bool // the defined outlines
+	common [2][0x600]bool  // the defined outlines of a face, of the characters of its table
+	glyphs map[letter]bool // and of others
 	font   sfnt.Buffer
 }
 
@@ -93,10 +94,9 @@ func (w *svg) letters(s *shape) {
 	em := float64(f.em >> 6)
 	for _, r := range s.text {
 		l := letter{s.bold, r}
-		if r == ' ' || w.glyphs[l] {
+		if r == ' ' || w.defined(l) {
 			continue
 		}
-		w.glyphs[l] = true
 		g, _ := f.glyph(&w.font, 0, r)
 		outline := f.outline(&w.font, g)
 		for i := range outline {
@@ -107,6 +107,22 @@ func (w *svg) letters(s *shape) {
 		}
 		w.put(`<path id="`).letter(l).put(`" d="`).path(outline).put("\"/>\n")
 	}
+}
+
+// defined reports whether a letter was defined, and notes that it is.
+func (w *svg) defined(l letter) bool {
+	if int(l.r) >= len(w.common[0]) {
+		known := w.glyphs[l]
+		w.glyphs[l] = true
+		return known
+	}
+	face := &w.common[0]
+	if l.bold {
+		face = &w.common[1]
+	}
+	known := face[l.r]
+	face[l.r] = true
+	return known
 }
 
 // letter writes the name of a defined letter.
@@ -241,13 +257,22 @@ func (w *svg) text(s *shape) {
 	em := float64(f.em >> 6)
 	w.put(`<g transform="translate(`).num(s.x).put(" ").num(s.y).put(")scale(").fixed(s.size/em, 6).put(`)"`)
 	w.color("fill", s.fill).put(` aria-label="`).escape(s.text).put(`">`)
-	at := 0.0
+	at := 0
 	for _, r := range s.text {
 		if r != ' ' {
-			w.put(`<use href="#`).letter(letter{s.bold, r}).put(`"`).at("x", at).put("/>")
+			w.put(`<use href="#`).letter(letter{s.bold, r})
+			if at > 0 {
+				w.put(`" x="`)
+				w.b = strconv.AppendInt(w.b, int64(at), 10)
+			}
+			w.put(`"/>`)
 		}
-		_, advance := f.glyph(&w.font, 0, r)
-		at += float64(advance * em)
+		if int(r) < len(f.advances) {
+			at += int(f.advances[r])
+		} else {
+			_, advance := f.glyph(&w.font, 0, r)
+			at += int(math.Round(advance * em))
+		}
 	}
 	w.put("</g>\n")
 }

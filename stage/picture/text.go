@@ -136,10 +136,9 @@ func width(s string, size float64, bold bool) float64 {
 // all of its characters.
 func extent(s string, size float64, bold bool) (float64, bool) {
 	f := faceOf(bold)
-	var b sfnt.Buffer
 	sum, whole, last := 0.0, true, rune(0)
 	for _, r := range s {
-		g, w := f.glyph(&b, last, r)
+		g, w := f.glyph(nil, last, r)
 		sum += w
 		whole = whole && g != 0
 		last = r

@@ -22,7 +22,8 @@ the elements of one array.
 
 --raw writes for every entry the bytes that its hash covers, in base64, so that
 another program can recompute the chain; docs/verify_chain.py is such a program.
-The first line has the name of the session and its genesis hash.`,
+The first line has the name of the session and its genesis hash. import --raw
+makes the session again, with the same head.`,
 		Example: `  sajou-replay export > copy.jsonl
   sajou-replay export night-shift 30..40
   sajou-replay export --raw night-shift | python3 docs/verify_chain.py -`,

@@ -32,6 +32,7 @@ func Import(a *cli.App) *cobra.Command {
 		lenient bool
 		more    bool
 		goOn    bool
+		raw     bool
 	)
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
@@ -66,6 +67,11 @@ files under the same session name give the same head hash in every store.
 a crash. It compares the session with the files and records the missing rest; if
 they differ, it records nothing. The head is then that of an uninterrupted import.
 
+--raw imports one file that export --raw has written: all entries of the session
+as they were, under its name and with the same head. It recomputes the chain, and
+ends at the first entry that does not follow. If the session is there already,
+--raw adds the entries that it lacks.
+
 All files are opened before the store is locked. If several are named pipes, each
 needs its writer at the same time.`,
 		Example: `  sajou-replay import session.jsonl
@@ -82,6 +88,12 @@ needs its writer at the same time.`,
 			if more && goOn {
 				return cli.Misuse("--append and --continue exclude each other: one adds signals, the other completes an import")
 			}
+			if raw {
+				if len(args) != 1 || a.Session != "" || lenient || more || goOn || len(defines) > 0 {
+					return cli.Misuse("--raw takes one file, which has the name of the session, and no other flag of import")
+				}
+				return importRaw(cmd.Context(), a, args)
+			}
 			return importFiles(cmd.Context(), a, args, defines, lenient, more, goOn)
 		},
 	}
@@ -89,6 +101,7 @@ needs its writer at the same time.`,
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that violate the schema")
 	cmd.Flags().BoolVar(&more, "append", false, "add to an existing session")
 	cmd.Flags().BoolVar(&goOn, "continue", false, "complete an interrupted import of the same files")
+	cmd.Flags().BoolVar(&raw, "raw", false, "import all entries of a session from the file that export --raw wrote")
 	return cmd
 }
 
@@ -137,6 +150,51 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 		err = readBack(ctx, a, i)
 	}
 	return cmp.Or(err, reportImport(ctx, a, i, stopped))
+}
+
+// importRaw records the session of a raw export.
+func importRaw(ctx context.Context, a *cli.App, files []string) error {
+	in, err := openInputs(ctx, a, files)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	file := in[0].in
+	if file == nil {
+		if file, err = cli.OpenFile(files[0]); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
+	engine, err := a.OpenWriting()
+	if err != nil {
+		return err
+	}
+	m := cli.NewProgress(a.Stderr)
+	n, err := ingest.Raw(ctx, engine, file, ingest.RawConfig{
+		File: in[0].file, Progress: func(entries int) { m.Show(fmt.Sprintf("%d entries", entries)) },
+	})
+	m.Clear()
+	err = errors.Join(err, engine.Close())
+	text := fmt.Sprintf("%q has all %s already: head %v", n.Session, cli.Plural(n.Skipped, "entry", "entries"), n.Head)
+	if n.Entries > 0 {
+		text = fmt.Sprintf("imported %s into %q: head %v", cli.Plural(n.Entries, "entry", "entries"), n.Session, n.Head)
+	}
+	if err == nil || n.Entries > 0 {
+		result := struct {
+			Session string       `json:"session"`
+			Entries int          `json:"entries"`
+			Skipped int          `json:"skipped"`
+			Head    cli.HeadView `json:"head"`
+		}{n.Session, n.Entries, n.Skipped, cli.ViewHead(n.Head)}
+		if err := a.Output().One(text, result); err != nil {
+			return err
+		}
+	}
+	if err != nil && n.Entries > 0 && ctx.Err() == nil {
+		return &cli.ExitError{Code: cli.ExitLoss, Cause: err}
+	}
+	return err
 }
 
 // importing is one import and its tally.
