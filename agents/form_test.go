@@ -139,6 +139,7 @@ func TestConfigSchema(t *testing.T) {
 		`{}`: true,
 		`{"staleness_threshold":3,"interrupt":"only_conflict","debounce_ms":0.5,"deadline_ms":5000,"token_budget":0,"quota_intents_per_minute":-1,"quota_tokens_per_minute":-1}`: true,
 		`{"cooldowns":"off","max_queue_depth":1,"backpressure_policy":"shed_oldest","default_priority":-100,"weight":1000}`:                                                      true,
+
 		`{"cooldowns":{"Speak":0},"latency_model":5}`:                                                                                                                    true,
 		`{"latency_model":{"model":"jitter","ms":1,"spread_ms":2,"seed":-1}}`:                                                                                            true,
 		`{"latency_model":{"model":"distance","base_ms":1,"per_unit_ms":2}}`:                                                                                             true,
