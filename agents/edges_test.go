@@ -178,6 +178,11 @@ func TestUntimely(t *testing.T) {
 				t.Errorf("%v at %v waits", s, at)
 			} else {
 				wantCode(t, o.Outcome, agents.ErrInvalidIntent)
+				want := "b"
+				if s.Intent != nil {
+					want = "a"
+				}
+				require.Equal(t, want, o.Outcome.Rejection.AgentID)
 			}
 		}
 	}

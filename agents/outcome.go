@@ -218,11 +218,7 @@ func refusal(r *Rejection, tokens int64) signal.Record {
 		{"tokens", jsonvalue.Int(tokens)},
 	}
 	if len(r.Problems) > 0 {
-		list := make([]signal.Value, len(r.Problems))
-		for i, p := range r.Problems {
-			list[i] = jsonvalue.Fields{{"path", jsonvalue.Text(p.Path)}, {"reason", jsonvalue.Text(p.Reason)}}.Value()
-		}
-		o = append(o, jsonvalue.NamedValue{"problems", jsonvalue.Array(list)})
+		o = append(o, jsonvalue.NamedValue{"problems", problemsValue(r.Problems)})
 	}
 	return signal.Record{Word: WordOutcome, Value: o.Value()}
 }

@@ -230,6 +230,9 @@ func TestParsePointer(t *testing.T) {
 	if p, err := view.ParseViewPath("a/b~"); err != nil || p.String() != "/visible_entities/a~1b~0" {
 		t.Errorf("an id: %v, %v", p, err)
 	}
+	if _, err := view.ParseViewPath(strings.Repeat("x", world.MaxID)); err != nil {
+		t.Errorf("the longest id: %v", err)
+	}
 	if _, err := view.ParseViewPath(strings.Repeat("x", world.MaxID+1)); !errors.Is(err, jsondoc.ErrPointer) {
 		t.Errorf("a long id: %v", err)
 	}

@@ -490,6 +490,7 @@ func (s *story) hand(d agents.Delivery) {
 		s.t.Fatalf("delta for %s: %v", d.Agent, err)
 	}
 	s.views[d.Agent] = after
+	valid(s.t, view.DeltaSchema(), d.Delta)
 	entities, _ := after.Get("visible_entities")
 	relations, _ := after.Get("visible_relationships")
 	if got := (view.View{AgentID: d.Agent, VisibleEntities: entities, VisibleRelationships: relations}).Digest(); got != d.Delta.ContextDigest() {
@@ -527,6 +528,7 @@ func (s *story) answer(name string, o agents.Outcome) {
 	if name != "" {
 		name += " "
 	}
+	valid(s.t, agents.OutcomeSchema(), o)
 	r := o.Rejection
 	if r == nil {
 		s.say(s.now, "%s%v, effect %d", name, o.Status, o.GlobalSeq)
@@ -555,6 +557,7 @@ func (s *story) view(id string) {
 		s.say(s.now, "refused: no agent %s", id)
 		return
 	}
+	valid(s.t, view.ViewSchema(), v)
 	s.say(s.now, "%s at view %d:", id, v.ViewSeq)
 	for name, object := range v.VisibleEntities.Members() {
 		s.say(s.now, "  %s %s", name, object)

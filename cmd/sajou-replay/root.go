@@ -213,7 +213,7 @@ The help of a command says which apply to it.`,
 		agentscmd.WhyCancelled(a), agentscmd.WhyRejected(a), agentscmd.PolicyDiff(a))
 	addGroup(root, groupEpisode, "Direct episodes:",
 		episodecmd.Episode(a), episodecmd.Beats(a), episodecmd.Report(a))
-	root.AddCommand(versionCommand(a), manCommand())
+	root.AddCommand(schemaCommand(a), versionCommand(a), manCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

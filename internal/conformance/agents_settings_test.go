@@ -66,7 +66,11 @@ func configured(n *node) signal.Value {
 			o[name] = v.all()
 		}
 	}
-	return made(o)
+	v := made(o)
+	if _, err := agents.ParseConfig(v); err == nil {
+		mustValidate(agents.ConfigSchema(), v)
+	}
+	return v
 }
 
 // agentWords are what a scenario says of an agent beside its policy.

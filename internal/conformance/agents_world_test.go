@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/view"
 	agentworld "github.com/sajou-dev/sajou-go/agents/world"
+	"github.com/sajou-dev/sajou-go/internal/schematest"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -56,10 +58,12 @@ func (w *sim) keep(records []signal.Record, err error) error {
 
 func (w *sim) take(out agents.Applied) {
 	for _, d := range out.Deliveries {
+		mustValidate(view.DeltaSchema(), d.Delta.Value())
 		w.deltas[d.Agent] = append(w.deltas[d.Agent], d.Delta)
 	}
 	w.gone = append(w.gone, out.Cancellations...)
 	if out.Effect != nil {
+		mustValidate(agentworld.EffectSchema(), out.Effect.WithRequest())
 		w.log = append(w.log, out.Effect.Value())
 	}
 }
@@ -90,6 +94,9 @@ func (w *sim) broadcast(s agents.Submission) error {
 // decide decides a lone submission.
 func (w *sim) decide(s agents.Submission) (agents.Outcome, []signal.Record) {
 	d := w.core.Decide(w.now, agents.Quantum{}, []agents.Submission{s})
+	for _, o := range d.Outcomes {
+		mustValidate(agents.OutcomeSchema(), o.Value())
+	}
 	return d.Outcomes[0], d.Records
 }
 
@@ -202,5 +209,13 @@ func readDraft(v *node) agents.Submission {
 	return agents.Submission{
 		Draft: &draft, UUID: v.get("uuid").text(), Priority: int(v.get("priority").integer()),
 		SimTime: v.get("sim_time").number(), Timed: v.get("sim_time").given(),
+	}
+}
+
+// mustValidate panics unless a schema accepts a value: every value that the scenarios of
+// the suite make the core read or return is one of the forms that it exports.
+func mustValidate(schema []byte, v signal.Value) {
+	if err := schematest.Validate(schema, v.AppendJSON(nil)); err != nil {
+		panic(fmt.Sprintf("%v: %v", v, err))
 	}
 }

@@ -110,6 +110,7 @@ var layers = []layer{
 	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "replay", "replay/where", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
 	{"internal/memlimit", effects, nil},
 	{"internal/golden", effects, nil},
+	{"internal/schematest", effects, nil},
 	{"internal/msgptest", pure, nil},
 	{"internal/attack", effects, nil},
 	{"internal/noninterference", effects, nil},
@@ -122,7 +123,7 @@ var layers = []layer{
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
 	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", ".", "ingest", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd"}},
+	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd"}},
 }
 
 // sharedNames are the names under which more than one package exports a type,
