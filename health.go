@@ -44,8 +44,8 @@ type FoldHealth struct {
 }
 
 // Err returns why the engine does not record what it should: Log, and the errors of Folds,
-// joined; nil if there are none. It is the answer to a readiness probe. What only delays
-// (folds and sinks that are behind, images not stored) is no error.
+// joined; nil if there are none. It is the answer to a readiness probe. Delays (folds and
+// sinks that are behind, images not stored) do not count as errors.
 func (h Health) Err() error {
 	errs := []error{h.Log}
 	for _, f := range h.Folds {

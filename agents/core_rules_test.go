@@ -401,8 +401,8 @@ func TestQuantumIsRecorded(t *testing.T) {
 	}
 }
 
-// TestCooldownIsForgotten shows that a configuration without a cooldown forgets when the
-// last intent of the kind was: a later one with a cooldown begins anew.
+// TestCooldownIsForgotten shows that a configuration without a cooldown clears the time
+// of the last intent of the kind, so a later configuration with a cooldown does not use it.
 func TestCooldownIsForgotten(t *testing.T) {
 	r := meadow(t, `{"cooldowns":{"Speak":60000,"Custom":60000},"staleness_threshold":9}`)
 	custom := speak("a", "custom", 0)

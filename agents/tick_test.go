@@ -109,8 +109,8 @@ func TestTimeWasNews(t *testing.T) {
 	}
 }
 
-// TestTickWithAMeaning shows that a tick by which a handler changes what an agent sees is
-// news to it, and that an intent of the same kind is no tick.
+// TestTickWithAMeaning shows that a tick makes a context stale when its handler changes
+// what the agent sees, and that an intent of the same kind does not count as a tick.
 func TestTickWithAMeaning(t *testing.T) {
 	c, err := agents.NewCore(agents.Options{Handlers: []world.Handler{{Kind: agents.KindTimeTick, Plan: func(_ world.ReadOnly, e world.Effect) ([]world.Change, error) {
 		if e.SimTime < 1 {

@@ -191,8 +191,8 @@ func (r *stateReader) performance(s *Scheduler, retired []*definition.Definition
 	if p.cue = cues[number]; place < len(s.registry.all) {
 		p.slot, p.def = int32(place), s.registry.all[place]
 	} else {
-		// Its slot is that of the definition that replaced it, as if it had never been
-		// stored: the slot is told to others.
+		// Its slot is that of the definition that replaced it, as in a scheduler that
+		// was never stored: UnresolvedReference reports it.
 		p.def = retired[place-len(s.registry.all)]
 		p.slot = s.registry.byID[p.def.Name()]
 	}

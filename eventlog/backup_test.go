@@ -117,8 +117,8 @@ func TestBackupRefusals(t *testing.T) {
 	require.NoError(t, l.Put(key, stored))
 }
 
-// What a backup has is durable in the original too, also if nobody waits for it there: a
-// crash must not leave an original that is behind its copy.
+// Entries in a backup are durable in the original, even if no caller waits for them there:
+// a crash must not leave the original behind its copy.
 func TestBackupWaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfs.NewCrashableMem()

@@ -15,7 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// screen is a sink that prints what it is told.
+// screen is a sink that prints its calls.
 type screen struct{}
 
 func (screen) OnActionStart(c choreography.ActionStart) {
@@ -34,8 +34,8 @@ func (screen) OnActionExecute(c choreography.ActionExecute) { fmt.Printf("  %v %
 
 func (screen) OnInterrupt(c choreography.Interrupt) { fmt.Printf("  %v interrupted\n", c.At) }
 
-// A player shows a recording to the sink of a live session. It is moved by the clock of
-// the caller, at any rate. After a jump the sink is told what is under way.
+// A player drives the sink of a live session from a recording. The caller's clock moves
+// it, at any rate. After a jump it reports the running actions to the sink.
 func ExamplePlayer() {
 	if err := play(context.Background()); err != nil {
 		fmt.Println(err)

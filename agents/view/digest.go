@@ -8,10 +8,10 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
 )
 
-// digest is the context digest of one state of a view. Whoever asks first computes it,
-// on its own goroutine: to hash every view of every agent would take the one that
-// decides longer than its other work for them. All deltas and views of the state
-// share it. It is safe for concurrent use.
+// digest is the context digest of one state of a view. The first caller that asks for
+// it computes it: to hash every view would be a large part of the work of the goroutine
+// that decides. All deltas and views of the state share it. It is safe for concurrent
+// use.
 type digest struct {
 	once      sync.Once
 	agent     string

@@ -70,7 +70,7 @@ type Options struct {
 	// are no longer visible; 0 means that they are removed. Such an entity has the
 	// member last_seen_seq: the agent's own number of the delta that hid it. It is
 	// forgotten when the agent sees it again, when it is removed while the agent sees
-	// it, or when there is no room: the one that was hidden first is forgotten first.
+	// it, and, from the one hidden first on, when more than Remember are hidden.
 	Remember int
 }
 

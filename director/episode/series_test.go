@@ -57,9 +57,8 @@ func TestParseSeries(t *testing.T) {
 	}
 }
 
-// In a series each place that sets a flag which nothing reads is told, and each that
-// suggests an episode which is not in it, by its pointer; a flag that an episode of the
-// series reads in any way is not, nor an episode that is there.
+// A series reports, by pointer, each place that sets a flag which no episode reads, and
+// each that suggests an episode which the series does not have. It reports no others.
 func TestSeriesPlaces(t *testing.T) {
 	ends := func(flag, next string) string {
 		return `"on_success": {"set_flag": "` + flag + `1", "suggest_episode": "` + next + `"}, "on_failure": {"set_flag": "` + flag + `2", "suggest_episode": "` + next + `"}`

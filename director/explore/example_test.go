@@ -7,8 +7,8 @@ import (
 	"github.com/sajou-dev/sajou-go/director/explore"
 )
 
-// An exploration plays an episode in all ways. It finds the beat that nobody can reach,
-// since no option sets its flag.
+// An exploration plays an episode with every choice of options. It finds a beat that
+// cannot be reached, because no option sets its flag.
 func ExampleExploration() {
 	e, diagnostics := episode.Parse("tea.json", []byte(`{
 		"id": "tea",

@@ -18,8 +18,8 @@ type DirectorMetrics interface {
 	// JudgeCalled: a call of a judge has returned.
 	JudgeCalled(ctx context.Context, c JudgeCall)
 
-	// QuestionsGivenUp: so many questions were recorded as unclear without an answer: there
-	// is no judge, it did not answer in time, or the program that asked it has ended.
+	// QuestionsGivenUp: that many questions were recorded as unclear, without an answer,
+	// because there is no judge, it was too slow, or the program that asked it has ended.
 	QuestionsGivenUp(session string, questions int)
 }
 

@@ -17,8 +17,8 @@ type window struct{ frames chan *stage.Frame }
 
 func (w window) Frame(f *stage.Frame) { w.frames <- f }
 
-// A sink that is attached to a session is shown what happens. It has a goroutine of its
-// own, and delays nobody.
+// A sink that is attached to a session receives its commands and frames. It has its own
+// goroutine, so a slow sink does not delay the session.
 func ExampleAttachment() {
 	if err := watch(context.Background()); err != nil {
 		fmt.Println(err)

@@ -30,9 +30,9 @@
 // counts as free if it is free and wider and higher than the text by two 256ths of the
 // picture's width; one that is hardly larger than the text may not be found.
 //
-// Where there is no free area, a label and a note avoid the other texts alone, or stay at
-// their place if there is no area free of texts either, and a speech takes the area at the
-// head that covers least. So no text is lost in a crowd, and texts there cover figures.
+// Without a free area, a label or a note avoids only the other texts, and keeps its place
+// if that is impossible too; a speech takes the area at the head that covers least. So a
+// crowded picture has all its texts, and some of them cover figures.
 //
 // # Invariants
 //

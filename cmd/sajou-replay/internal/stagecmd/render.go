@@ -112,9 +112,8 @@ could not be drawn.`,
 	return cmd
 }
 
-// takeFile reads -o X, where X is no format of results, as -O X, and warns about it:
-// before there was -O, the file of this command stood under -o. It runs before the
-// formats of -o are checked.
+// takeFile treats -o X as -O X, with a warning, unless X is a format of results: earlier
+// versions took the file of this command under -o. It runs before the format is checked.
 func (r *rendering) takeFile(a *cli.App) {
 	switch a.Format {
 	case "text", "json", "jsonl", "":
