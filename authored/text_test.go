@@ -213,7 +213,7 @@ func TestPlacesInYAML(t *testing.T) {
 			func(file string, text []byte) authored.Diagnostics { _, ds := rehearsal.Parse(file, text); return ds },
 		},
 		{
-			"definitions:\n- on: go\n  steps: []\n  thing: 1\nscript: []\n", "a.yaml:4:3: warning: ",
+			"definitions:\n- on: go\n  steps: []\n  thing: 1\nscript: []\n", "a.yaml:4:3: error: ",
 			func(file string, text []byte) authored.Diagnostics { return rehearsal.Remarks(file, text) },
 		},
 		{
