@@ -289,6 +289,9 @@ func textsOf(svg string) ([]foundText, error) {
 }
 
 func bounds(numbers []string) box {
+	if len(numbers) == 0 {
+		return box{} // the outline of a space
+	}
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for i, n := range numbers {
 		v, _ := strconv.ParseFloat(n, 64)
