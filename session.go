@@ -117,7 +117,7 @@ func (e *Engine) begin(ctx context.Context, name string, authority session.TimeA
 	return s, nil
 }
 
-// forget removes the place of a Session that is no longer referred to.
+// forget drops the entry of an unreferenced Session from the table.
 func (e *Engine) forget(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -477,7 +477,7 @@ func (l *Log) Session(name string) (*Session, error) {
 	return s, nil
 }
 
-// forget removes the place of a session that is no longer used. A session lives as
+// forget drops the entry of an unused session from the table. A session lives as
 // long as a caller, a reader or an append under way refers to it, so that all of them
 // share one position.
 func (l *Log) forget(name string) {

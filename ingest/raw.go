@@ -148,6 +148,9 @@ func (i *rawImport) next() (line rawLine, err error) {
 
 // begin reads the first line.
 func (i *rawImport) begin(line *rawLine) error {
+	if line.Session == "" {
+		return fmt.Errorf("%w: not a raw export: its first line names no session", eventlog.ErrInvalid)
+	}
 	if err := eventlog.CheckName(line.Session); err != nil {
 		return err
 	}

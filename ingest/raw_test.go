@@ -175,6 +175,13 @@ func TestRawRefusesWhatDoesNotFollow(t *testing.T) {
 	}
 }
 
+// Other JSONL is not taken for a raw export of a session with a strange name.
+func TestRawSaysThatAFileIsNotRaw(t *testing.T) {
+	_, err := ingest.Raw(t.Context(), store(t), strings.NewReader(`{"id":"1","type":"thinking"}`+"\n"), ingest.RawConfig{File: "f"})
+	require.ErrorIs(t, err, eventlog.ErrInvalid)
+	require.ErrorContains(t, err, "not a raw export")
+}
+
 // A session with other entries, one that is open, and one that was deleted are left as they
 // are.
 func TestRawLeavesOtherSessions(t *testing.T) {

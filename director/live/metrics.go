@@ -18,8 +18,8 @@ type DirectorMetrics interface {
 	// JudgeCalled: a call of a judge has returned.
 	JudgeCalled(ctx context.Context, c JudgeCall)
 
-	// QuestionsGivenUp: that many questions were recorded as unclear, without an answer,
-	// because there is no judge, it was too slow, or the program that asked it has ended.
+	// QuestionsGivenUp: that many questions were recorded as unclear. They got no answer:
+	// the session has no judge, its call timed out, or the program that called it ended.
 	QuestionsGivenUp(session string, questions int)
 }
 

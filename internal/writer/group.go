@@ -73,7 +73,7 @@ func (g *Group) Writers() []*Writer {
 	return all
 }
 
-// forget removes the place of a writer that is no longer used.
+// forget drops the entry of an unused writer from the table.
 func (g *Group) forget(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -182,9 +182,9 @@ func (s *stylist) speech(a *actor, opacity float64) (bubble, thread []shape) {
 	return []shape{g}, thread
 }
 
-// room returns the area of the bubble b: above the head, or as near to that as nothing else
-// is. If there is no such area in the whole picture, it is the one above the head or beside
-// it that covers least of the other bubbles and the figures.
+// room returns the area of the bubble b: the nearest free area to the place above the
+// head. Without a free area in the picture, it is the place above or beside the head that
+// covers least of the other bubbles and the figures.
 func (s *stylist) room(a *actor, b area) area {
 	gap := float64(12 * s.u)
 	head := a.y - float64(a.h*1.02)
