@@ -71,6 +71,8 @@ var layers = []layer{
 	{"director/explore", pure, []string{"internal/wording", "signal", "director/episode", "director"}},
 	{"director/script", pure, []string{"director/episode", "director"}},
 	{"stage/scene", pure, []string{"signal", "internal/find", "internal/wording", "choreography/definition", "choreography/language", "authored"}},
+	{"stage/toolplace", pure, []string{"internal/find"}},
+	{"stage/agentscene", pure, []string{"signal", "choreography/language", "stage/scene", "stage/toolplace"}},
 	{"stage", pure, []string{"signal", "choreography/curve", "choreography/definition", "choreography", "stage/scene", "internal/statecodec", "internal/wording"}},
 	{"stage/picture", pure, []string{"stage/scene", "stage"}},
 	{"eventlog/chain", pure, nil},
