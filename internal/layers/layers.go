@@ -85,7 +85,7 @@ var layers = []layer{
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
-	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
+	{"internal/redact", effects, []string{"signal"}},   // a slog.Handler hands on what it was given
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
 	{"ingest/formats", timeless, []string{"signal", "ingest/recording"}},
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
