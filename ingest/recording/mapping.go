@@ -87,6 +87,13 @@ func (m *Mapping) Begin(rec NativeRecord) {
 	}
 }
 
+// idle says that the recording has no further record for now: the signals that are
+// known are yielded, as at the end of a recording that is not final.
+func (m *Mapping) idle() {
+	m.end()
+	m.drain(true, false)
+}
+
 func (m *Mapping) tooBad() {
 	if m.failed == nil {
 		m.failed = fmt.Errorf("%w: %d of %d (%v is the last); raise the limit with --max-bad, or name the format with --format",

@@ -34,6 +34,9 @@ func Import(a *cli.App) *cobra.Command {
 		more    bool
 		goOn    bool
 		raw     bool
+		foreign foreignFlags
+		scrub   scrubFlags
+		watch   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
@@ -95,18 +98,47 @@ needs its writer at the same time.`,
 				}
 				return importRaw(cmd.Context(), a, args)
 			}
-			return importFiles(cmd.Context(), a, args, defines, lenient, more, goOn)
+			foreign.goOn = goOn
+			foreign.chosen = foreign.chosen || cmd.Flags().Changed("max-bad") || cmd.Flags().Changed("max-skew")
+			job := &importJob{app: a, args: args, defines: defines, foreign: &foreign, scrub: &scrub}
+			if watch {
+				return job.watch(cmd.Context(), more || goOn || lenient)
+			}
+			stdin, isForeign, err := job.classify(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if isForeign {
+				if more || lenient {
+					return cli.Misuse("--append and --lenient are for files of signals; a recording of another tool is a session of its own, and is always read leniently")
+				}
+				return job.run(cmd.Context(), stdin)
+			}
+			if foreign.chosen || foreign.any() || scrub.any() {
+				return job.run(cmd.Context(), stdin)
+			}
+			return importFiles(cmd.Context(), a, args, stdin, defines, lenient, more, goOn)
 		},
 	}
 	cmd.Flags().StringArrayVar(&defines, "define", nil, "`FILE` of declarations to bring into force first; repeatable")
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that violate the schema")
 	cmd.Flags().BoolVar(&more, "append", false, "add to an existing session")
 	cmd.Flags().BoolVar(&goOn, "continue", false, "complete an interrupted import of the same files")
+	cmd.Flags().StringVar(&foreign.format, "format", "", "`NAME` of the format; see sajou-replay formats")
+	cmd.Flags().BoolVar(&foreign.final, "final", false, "the recording is complete: record what its end implies too")
+	cmd.Flags().DurationVar(&foreign.maxSkew, "max-skew", recording.DefaultMaxSkew, "a jump of time that comes back is a wrong clock beyond this `SPAN`")
+	cmd.Flags().Float64Var(&foreign.maxBad, "max-bad", 100*recording.DefaultMaxBad, "end the import beyond this `PERCENTAGE` of unreadable records; three are always allowed, unless it is 0")
+	cmd.Flags().BoolVar(&foreign.strict, "strict", false, "end the import at the first unreadable record")
+	cmd.Flags().BoolVar(&foreign.keepNative, "keep-native", false, "keep each native record in the metadata of its first signal")
+	cmd.Flags().BoolVar(&foreign.noScene, "no-scene", false, "bring no scene and choreographies for agents into force")
+	cmd.Flags().BoolVar(&foreign.dryRun, "dry-run", false, "tell what would be recorded, and record nothing")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the recordings of a folder while they grow, until Ctrl-C")
+	scrub.register(cmd)
 	cmd.Flags().BoolVar(&raw, "raw", false, "import all entries of a session from the file that export --raw wrote")
 	return cmd
 }
 
-func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenient, more, goOn bool) error {
+func importFiles(ctx context.Context, a *cli.App, files []string, stdin io.Reader, defines []string, lenient, more, goOn bool) error {
 	name := a.Session
 	if name == "" {
 		name = sessionName(files[0])
@@ -129,7 +161,7 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 	if err != nil {
 		return err
 	}
-	in, err := openInputs(ctx, a, files)
+	in, err := openInputs(ctx, a, files, stdin)
 	if err != nil {
 		return err
 	}
@@ -155,7 +187,7 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 
 // importRaw records the session of a raw export.
 func importRaw(ctx context.Context, a *cli.App, files []string) error {
-	in, err := openInputs(ctx, a, files)
+	in, err := openInputs(ctx, a, files, nil)
 	if err != nil {
 		return err
 	}
@@ -208,14 +240,14 @@ type importing struct {
 	tally  ingest.Tally
 }
 
-// source is a file to import.
-type source struct {
+// input is a file to import.
+type input struct {
 	file string        // its name, "stdin" for stdin
 	in   io.ReadCloser // nil for a regular file, which is opened when it is read
 }
 
 // inputs are the files to import, in order.
-type inputs []source
+type inputs []input
 
 // names returns the names of the files.
 func (in inputs) names() []string {
@@ -244,7 +276,7 @@ func (in inputs) text() string {
 // openInputs opens the inputs that can block, pipes and devices, all at once and
 // before the store is locked, and waits until the first has a byte to read. A
 // slow writer thus never holds the lock of the store.
-func openInputs(ctx context.Context, a *cli.App, files []string) (in inputs, err error) {
+func openInputs(ctx context.Context, a *cli.App, files []string, stdin io.Reader) (in inputs, err error) {
 	in = make(inputs, len(files))
 	defer func() {
 		if err != nil {
@@ -256,7 +288,10 @@ func openInputs(ctx context.Context, a *cli.App, files []string) (in inputs, err
 	for i, file := range files {
 		in[i].file = file
 		if file == "-" {
-			in[i] = source{"stdin", a.OpenStdin(ctx)}
+			if stdin == nil {
+				stdin = a.OpenStdin(ctx)
+			}
+			in[i] = input{"stdin", io.NopCloser(stdin)}
 			continue
 		}
 		switch info, err := os.Stat(file); {
