@@ -21,6 +21,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -365,15 +366,15 @@ func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *import
 }
 
 // items are the signals of each file.
-func (in inputs) items(lenient bool) []iter.Seq2[ingest.Item, error] {
-	var list []iter.Seq2[ingest.Item, error]
+func (in inputs) items(lenient bool) []iter.Seq2[recording.Item, error] {
+	var list []iter.Seq2[recording.Item, error]
 	for _, s := range in {
-		list = append(list, func(yield func(ingest.Item, error) bool) {
+		list = append(list, func(yield func(recording.Item, error) bool) {
 			file := s.in
 			if file == nil {
 				f, err := cli.OpenFile(s.file)
 				if err != nil {
-					yield(ingest.Item{}, err)
+					yield(recording.Item{}, err)
 					return
 				}
 				defer f.Close()
@@ -442,7 +443,7 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 
 // importHint returns the remedy for a file of which nothing was recorded, or "".
 func importHint(stopped error, lenient bool) string {
-	wrong, ok := errors.AsType[*ingest.PlaceError](stopped)
+	wrong, ok := errors.AsType[*recording.PlaceError](stopped)
 	if !ok || wrong.Line != 1 {
 		return ""
 	}
