@@ -24,10 +24,10 @@ import (
 // followInterval is the time between two looks at the folder.
 const followInterval = 300 * time.Millisecond
 
-// follower records the recordings of a folder while they grow (import --watch). Each
+// folderFollower records the recordings of a folder while they grow (import --watch). Each
 // file has a goroutine that reads it and waits at its end; those of one session share its
 // recorder. Signals are recorded in the order in which they arrive.
-type follower struct {
+type folderFollower struct {
 	imports *foreignImport
 	engine  *sajou.Engine
 	root    *os.Root
@@ -63,7 +63,7 @@ func (f *foreignImport) follow(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	w := &follower{imports: f, engine: engine, root: root, dir: dir, sessions: map[string]*followedSession{}, known: map[string]bool{}}
+	w := &folderFollower{imports: f, engine: engine, root: root, dir: dir, sessions: map[string]*followedSession{}, known: map[string]bool{}}
 	w.grown = sync.NewCond(&w.mu)
 	fmt.Fprintf(f.app.Stderr, "sajou-replay: following %s; end with Ctrl-C\n", termtext.Printable(dir))
 	ticks := f.app.Ticks
@@ -98,7 +98,7 @@ func (f *foreignImport) follow(ctx context.Context, dir string) error {
 }
 
 // look finds new files and lets those that wait look for more.
-func (w *follower) look(ctx context.Context) error {
+func (w *folderFollower) look(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failed != nil {
@@ -116,13 +116,13 @@ func (w *follower) look(ctx context.Context) error {
 }
 
 // begin begins to follow a file, if its format is known by now.
-func (w *follower) begin(ctx context.Context, path string) error {
+func (w *folderFollower) begin(ctx context.Context, path string) error {
 	format, ok := w.imports.growing(w.root.FS(), path)
 	if !ok {
 		return nil // it may become a recording when it grows
 	}
 	w.known[path] = true
-	s, err := w.session(ctx, w.imports.followName(path))
+	s, err := w.session(ctx, w.imports.followName(path), format)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (w *follower) begin(ctx context.Context, path string) error {
 }
 
 // session returns a session and its recorder.
-func (w *follower) session(ctx context.Context, name string) (*followedSession, error) {
+func (w *folderFollower) session(ctx context.Context, name string, format recording.Format) (*followedSession, error) {
 	if s := w.sessions[name]; s != nil {
 		return s, nil
 	}
@@ -148,7 +148,7 @@ func (w *follower) session(ctx context.Context, name string) (*followedSession, 
 	s := &followedSession{name: name, present: map[string]bool{}}
 	cfg := ingest.Config{Lenient: true}
 	if !log.Exists() {
-		cfg.Definitions = w.imports.definitions
+		cfg.Definitions = w.imports.definitions(format)
 	}
 	for e, err := range log.Entries(ctx, 1) {
 		if err != nil {
@@ -168,7 +168,7 @@ func (w *follower) session(ctx context.Context, name string) (*followedSession, 
 }
 
 // record records a file until the end has come.
-func (w *follower) record(ctx context.Context, s *followedSession, format recording.Format, path string) error {
+func (w *folderFollower) record(ctx context.Context, s *followedSession, format recording.Format, path string) error {
 	growing := &growingFS{FS: w.root.FS(), wait: w.wait}
 	reading := format.Open(growing, path, w.imports.flags.options(w.imports.notes))
 	seen := 0
@@ -204,7 +204,7 @@ func (s *followedSession) add(ctx context.Context, item recording.Item) error {
 }
 
 // flush makes durable what was read, and reports it.
-func (w *follower) flush(ctx context.Context, s *followedSession, path string) error {
+func (w *folderFollower) flush(ctx context.Context, s *followedSession, path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.recorder.Flush(ctx); err != nil {
@@ -229,7 +229,7 @@ func (w *follower) flush(ctx context.Context, s *followedSession, path string) e
 
 // wait waits for the look after the one that a reader has seen. False means that the end
 // has come.
-func (w *follower) wait(seen int) (looks int, more bool) {
+func (w *folderFollower) wait(seen int) (looks int, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.looks == seen && !w.ended {

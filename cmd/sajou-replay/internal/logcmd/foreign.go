@@ -19,6 +19,7 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/source"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage/agentscene"
 )
 
 // foreignFlags are the flags of import that concern recordings of other tools.
@@ -53,13 +54,13 @@ func (f *foreignFlags) options(notes signal.Value) recording.Options {
 // foreignImport is the import of the recordings of other tools, each into a session of its
 // own.
 type foreignImport struct {
-	app         *cli.App
-	flags       *foreignFlags
-	definitions []language.Declaration
-	stages      []func(*signal.Signal)
-	notes       signal.Value // of the stages, for the first signal of a recording
-	single      bool         // one file was named: -o json prints one object and no list
-	results     []*foreignResult
+	app      *cli.App
+	flags    *foreignFlags
+	declared []language.Declaration // by --define
+	stages   []func(*signal.Signal)
+	notes    signal.Value // of the stages, for the first signal of a recording
+	single   bool         // one file was named: -o json prints one object and no list
+	results  []*foreignResult
 }
 
 // foreignResult is the outcome of one recording, as -o json has it.
@@ -189,6 +190,15 @@ func (f *foreignImport) run(ctx context.Context, recordings []source.Listed) (fa
 	return failed
 }
 
+// definitions are what comes into force before the first signal: by --define, or else
+// for the recordings of other tools the scene for agents.
+func (f *foreignImport) definitions(format recording.Format) []language.Declaration {
+	if len(f.declared) > 0 || f.flags.noScene || format.Map == nil {
+		return f.declared
+	}
+	return agentscene.Declarations()
+}
+
 // pass is one pass over a recording.
 type pass interface {
 	Items() iter.Seq2[recording.Item, error]
@@ -312,7 +322,7 @@ func (f *foreignImport) into(ctx context.Context, engine *sajou.Engine, rec sour
 	if err != nil {
 		return err
 	}
-	cfg := ingest.Config{Definitions: f.definitions, Lenient: true}
+	cfg := ingest.Config{Definitions: f.definitions(rec.Format), Lenient: true}
 	if log.Exists() {
 		cfg.Resume = log
 	}

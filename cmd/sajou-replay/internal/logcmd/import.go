@@ -39,19 +39,41 @@ func Import(a *cli.App) *cobra.Command {
 		watch   bool
 	)
 	cmd := &cobra.Command{
-		Use:   "import FILE...",
-		Short: "Record signals from JSONL files",
-		Long: `Import records the signals of JSONL files into one session, in the order of the
-files; - is stdin. Each line is one signal, a JSON object such as
+		Use:   "import FILE|DIR...",
+		Short: "Record signals, or what other tools have recorded",
+		Long: `Import records files of signals, and the recordings that agents and their tools leave
+behind: transcripts, traces, trajectories. It recognizes the format by the content
+(sajou-replay formats lists them); --format names it. A file may be compressed (.gz,
+.zst) or an archive (.zip, .tar); - is stdin. The store is created if its directory is
+absent or empty, and removed again if nothing was recorded.
 
-  {"id":"1","type":"tool_call","timestamp":1763000000000,"source":"agent:ann","payload":{"toolName":"search"}}
+Recordings of other tools. Each is a session of its own, named after its file unless
+--session names it; a folder or an archive may hold any number. Its records become
+signals: tasks, calls and results of tools, tokens, states, errors, texts. Each record
+counts once in the balance that import prints: as mapped, as kept (a signal of the type
+FORMAT.KIND), as skipped by a named rule, or as unreadable. A scene for agents comes
+into force first, so that render and play show something; --define or --no-scene take
+its place. The same file gives the same head hash in every store.
 
-with the timestamp in milliseconds since 1970. Blank lines are skipped.
+A recording may go on. Import leaves out what a later record could change, such as the
+usage of the last message; --continue reads the grown file again, compares and adds
+what is new. If the recording is complete, --final records what its end implies; after
+that it cannot be continued. --watch follows the recordings of a folder while they grow.
 
-The session takes its name from the first file, without .jsonl, unless --session
-names it; several files are one session. It must be new unless --append or
---continue is given. The store is created if its directory is absent or empty,
-and removed again if nothing was recorded.
+A record whose time is before that of an earlier one takes effect at the time of that
+one. A jump ahead of more than --max-skew is a wrong clock if one of the next 64
+records comes back. More than --max-bad unreadable records end the import.
+
+--redact removes secrets before anything reaches the disk, and --no-content records
+only the lengths of prompts, texts, arguments and outputs.
+
+Files of signals. Each line is one signal, a JSON object such as
+
+  {"id":"1","type":"tool_call","timestamp":1763000000000,"source":"agent:ann","payload":{"toolName":"search","agentId":"ann"}}
+
+with the timestamp in milliseconds since 1970. Blank lines are skipped. Several files
+are one session, in their order, named after the first, without .jsonl. It must be new
+unless --append or --continue is given.
 
 A line that is not a valid signal ends the import. The signals before it stay
 recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
@@ -67,7 +89,7 @@ compared with the clock, so that the head depends on the files alone.
 bindings, a scene; see define add) into force before the first signal. The same
 files under the same session name give the same head hash in every store.
 
---continue completes an import that was interrupted, by a signal, a full disk or
+--continue also completes an import that was interrupted, by a signal, a full disk or
 a crash. It compares the session with the files and records the missing rest; if
 they differ, it records nothing. The head is then that of an uninterrupted import.
 
@@ -79,12 +101,14 @@ ends at the first entry that does not follow. If the session is there already,
 All files are opened before the store is locked. If several are named pipes, each
 needs its writer at the same time.`,
 		Example: `  sajou-replay import session.jsonl
-  sajou-replay import session.jsonl --session release-42 --define choreographies.json
-  sajou-replay import session.jsonl --continue
+  sajou-replay import ~/.claude/projects/my-project --dry-run
+  sajou-replay import transcript.jsonl --final --redact default
+  sajou-replay import transcript.jsonl --continue
+  sajou-replay import traces.json.gz --session release-42 --no-content
   cat session.jsonl | sajou-replay import - --session live --append --lenient`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Misuse("no file to import; name JSONL files, or - for stdin")
+				return cli.Misuse("no file to import; name a file, a folder, or - for stdin")
 			}
 			return nil
 		},

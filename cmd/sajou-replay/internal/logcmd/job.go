@@ -17,7 +17,6 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/source"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
-	"github.com/sajou-dev/sajou-go/stage/agentscene"
 )
 
 // importJob is one run of the command "import".
@@ -90,7 +89,7 @@ func peek(in *bufio.Reader) (head []byte, whole bool, err error) {
 
 // isForeign reports whether the beginning of a file is of a foreign format.
 func isForeign(name string, head []byte, whole bool) bool {
-	if source.IsCompressed(head) {
+	if source.IsPacked(head) {
 		return true
 	}
 	return slices.ContainsFunc(formats.Detect(recording.NewSample(name, head, whole)), func(c formats.Candidate) bool {
@@ -101,14 +100,10 @@ func isForeign(name string, head []byte, whole bool) bool {
 // prepare reads the definitions and the rules of what is removed.
 func (j *importJob) prepare(ctx context.Context) (*foreignImport, error) {
 	f := &foreignImport{app: j.app, flags: j.foreign}
-	if !j.foreign.noScene && len(j.defines) == 0 {
-		f.definitions = agentscene.Declarations()
-	}
-	declared, err := j.app.ReadDeclared(ctx, new(language.Catalog), j.defines, "nothing was recorded")
-	if err != nil {
+	var err error
+	if f.declared, err = j.app.ReadDeclared(ctx, new(language.Catalog), j.defines, "nothing was recorded"); err != nil {
 		return nil, err
 	}
-	f.definitions = append(f.definitions, declared...)
 	f.stages, f.notes, err = j.scrub.stages(ctx, j.app)
 	return f, err
 }
@@ -138,7 +133,7 @@ func (j *importJob) run(ctx context.Context, stdin io.Reader) error {
 		recordings = append(recordings, list.Recordings...)
 	}
 	if len(recordings) == 0 {
-		return cli.Fail(cli.ExitError, "no recording of a known format was found; see: sajou-replay formats")
+		return cli.Misuse("no recording of a known format was found; see: sajou-replay formats")
 	}
 	if j.app.Session != "" && len(recordings) > 1 {
 		return cli.Misuse("--session names one session, and there are %d recordings", len(recordings))

@@ -2,10 +2,14 @@ package logcmd
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/redact"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -26,6 +30,31 @@ func (f *scrubFlags) any() bool { return f.rules != "" || f.noContent || f.diges
 
 // stages returns what each signal passes before it is recorded, and the note of it for the
 // first signal of a recording.
-func (f *scrubFlags) stages(context.Context, *cli.App) ([]func(*signal.Signal), signal.Value, error) {
-	return nil, nil, nil
+func (f *scrubFlags) stages(ctx context.Context, a *cli.App) (stages []func(*signal.Signal), notes signal.Value, err error) {
+	o := signal.NewObject(2)
+	if f.rules != "" {
+		rules := redact.Default()
+		if f.rules != "default" {
+			shown, text, err := a.ReadInput(ctx, f.rules, maxRules)
+			if err != nil {
+				return nil, nil, err
+			}
+			var found authored.Diagnostics
+			rules, found = redact.Compile(shown, text)
+			for _, d := range found {
+				fmt.Fprintln(a.Stderr, termtext.Printable(d.String()))
+			}
+			if found.Refused() {
+				return nil, nil, cli.Fail(cli.ExitNo, "%s has %s; nothing was recorded", f.rules,
+					cli.Plural(len(found.Only(authored.SeverityError)), "error", "errors"))
+			}
+		}
+		redactor := rules.NewRedactor()
+		stages = append(stages, func(sig *signal.Signal) { redactor.Redact(sig) })
+		o.Text("redact", rules.Digest())
+	}
+	return stages, o.Value(), nil
 }
+
+// maxRules bounds a file of rules.
+const maxRules = 1 << 20
