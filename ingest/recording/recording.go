@@ -80,6 +80,11 @@ type Format struct {
 	// Detect returns the reason why a sample is of the format, or "".
 	Detect func(*Sample) string
 
+	// PartOf returns the main file of the recording to which a further file belongs, or ""
+	// if the file is none: "a/s.jsonl" for "a/s/part.jsonl". Both are paths below one
+	// folder. Nil means that a recording has no further files.
+	PartOf func(path string) string
+
 	// Map reads a recording and turns its records into signals. The errors that it
 	// returns are those of reading; the content of a record is never an error. It may
 	// ignore that the mapping has stopped: the sequences of [Recorded] then end.

@@ -89,6 +89,7 @@ var layers = []layer{
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
 	{"ingest/formats", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session"}},
 	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
