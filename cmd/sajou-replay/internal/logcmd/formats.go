@@ -16,7 +16,8 @@ func Formats(a *cli.App) *cobra.Command {
 		Use:   "formats",
 		Short: "List the formats that import reads",
 		Long: `Formats lists the formats of recordings that import reads, and how each is
-recognized. Import recognizes the format by the content of a file; --format names it.
+recognized. Import recognizes the format by the content of a file, and --format
+names it.
 
 A format that grows is read by lines: an import of its beginning can be continued
 with --continue. The others are documents, which are read as a whole. Formats

@@ -41,39 +41,43 @@ func Import(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|DIR...",
 		Short: "Record signals, or what other tools have recorded",
-		Long: `Import records files of signals, and the recordings that agents and their tools leave
-behind: transcripts, traces, trajectories. It recognizes the format by the content
-(sajou-replay formats lists them); --format names it. A file may be compressed (.gz,
-.zst) or an archive (.zip, .tar); - is stdin. The store is created if its directory is
-absent or empty, and removed again if nothing was recorded.
+		Long: `Import records files of signals, and the recordings that agents and their tools
+leave behind: transcripts, traces, trajectories. It recognizes the format by the
+content (sajou-replay formats lists them); --format names it. A file may be
+compressed (.gz, .zst) or an archive (.zip, .tar); - is stdin. The store is
+created if its directory is absent or empty, and removed again if nothing was
+recorded.
 
-Recordings of other tools. Each is a session of its own, named after its file unless
---session names it; a folder or an archive may hold any number. Its records become
-signals: tasks, calls and results of tools, tokens, states, errors, texts. Each record
-counts once in the balance that import prints: as mapped, as kept (a signal of the type
-FORMAT.KIND), as skipped by a named rule, or as unreadable. A scene for agents comes
-into force first, so that render and play show something; --define or --no-scene take
-its place. The same file gives the same head hash in every store.
+Recordings of other tools. Each is a session of its own, named after its file
+unless --session names it; a folder or an archive may hold any number. Its
+records become signals: tasks, calls and results of tools, tokens, states,
+errors, texts. Each record counts once in the balance that import prints: as
+mapped, as kept (a signal of the type FORMAT.KIND), as skipped by a named rule,
+or as unreadable. A scene for agents comes into force first, so that render and
+play show something; --define or --no-scene take its place. The same file gives
+the same head hash in every store.
 
-A recording may go on. Import leaves out what a later record could change, such as the
-usage of the last message; --continue reads the grown file again, compares and adds
-what is new. If the recording is complete, --final records what its end implies; after
-that it cannot be continued. --watch follows the recordings of a folder while they grow.
+A recording may go on. Import leaves out what a later record could change, such
+as the usage of the last message; --continue reads the grown file again,
+compares and adds what is new. If the recording is complete, --final records
+what its end implies; after that it cannot be continued. --watch follows the
+recordings of a folder while they grow.
 
-A record whose time is before that of an earlier one takes effect at the time of that
-one. A jump ahead of more than --max-skew is a wrong clock if one of the next 64
-records comes back. More than --max-bad unreadable records end the import.
+A record whose time is before that of an earlier one takes effect at the time of
+that one. A jump ahead of more than --max-skew is a wrong clock if one of the
+next 64 records comes back. More than --max-bad unreadable records end the
+import.
 
---redact removes secrets before anything reaches the disk, and --no-content records
-only the lengths of prompts, texts, arguments and outputs.
+--redact removes secrets before anything reaches the disk, and --no-content
+records only the lengths of prompts, texts, arguments and outputs.
 
 Files of signals. Each line is one signal, a JSON object such as
 
   {"id":"1","type":"tool_call","timestamp":1763000000000,"source":"agent:ann","payload":{"toolName":"search","agentId":"ann"}}
 
-with the timestamp in milliseconds since 1970. Blank lines are skipped. Several files
-are one session, in their order, named after the first, without .jsonl. It must be new
-unless --append or --continue is given.
+with the timestamp in milliseconds since 1970. Blank lines are skipped. Several
+files are one session, in their order, named after the first, without .jsonl. It
+must be new unless --append or --continue is given.
 
 A line that is not a valid signal ends the import. The signals before it stay
 recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
@@ -89,17 +93,18 @@ compared with the clock, so that the head depends on the files alone.
 bindings, a scene; see define add) into force before the first signal. The same
 files under the same session name give the same head hash in every store.
 
---continue also completes an import that was interrupted, by a signal, a full disk or
-a crash. It compares the session with the files and records the missing rest; if
-they differ, it records nothing. The head is then that of an uninterrupted import.
+--continue also completes an import that was interrupted, by a signal, a full
+disk or a crash. It compares the session with the files and records the missing
+rest; if they differ, it records nothing. The head is then that of an
+uninterrupted import.
 
 --raw imports one file that export --raw has written: all entries of the session
-as they were, under its name and with the same head. It recomputes the chain, and
-ends at the first entry that does not follow. If the session is there already,
---raw adds the entries that it lacks.
+as they were, under its name and with the same head. It recomputes the chain,
+and ends at the first entry that does not follow. If the session is there
+already, --raw adds the entries that it lacks.
 
-All files are opened before the store is locked. If several are named pipes, each
-needs its writer at the same time.`,
+All files are opened before the store is locked. If several are named pipes,
+each needs its writer at the same time.`,
 		Example: `  sajou-replay import session.jsonl
   sajou-replay import ~/.claude/projects/my-project --dry-run
   sajou-replay import transcript.jsonl --final --redact default

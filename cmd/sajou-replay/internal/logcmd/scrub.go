@@ -1,8 +1,10 @@
 package logcmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/redact"
+	"github.com/sajou-dev/sajou-go/redact/content"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -53,7 +56,40 @@ func (f *scrubFlags) stages(ctx context.Context, a *cli.App) (stages []func(*sig
 		stages = append(stages, func(sig *signal.Signal) { redactor.Redact(sig) })
 		o.Text("redact", rules.Digest())
 	}
-	return stages, o.Value(), nil
+	if f.digestKey != "" && !f.noContent {
+		return nil, nil, cli.Misuse("--digest-key is for --no-content: name both")
+	}
+	if f.noContent {
+		var key []byte
+		if f.digestKey != "" {
+			if _, key, err = a.ReadInput(ctx, f.digestKey, maxRules); err != nil {
+				return nil, nil, err
+			}
+			key = bytes.TrimRight(key, "\r\n")
+		}
+		remover, err := content.NewRemover(key)
+		if err != nil {
+			return nil, nil, cli.Misuse("--digest-key %s: %w", f.digestKey, err)
+		}
+		stages = append(stages, func(sig *signal.Signal) { remover.Remove(sig) })
+		o.Text("content", "removed")
+	}
+	return locked(stages), o.Value(), nil
+}
+
+// locked makes stages of one that may be called concurrently, by the readers of --watch.
+func locked(stages []func(*signal.Signal)) []func(*signal.Signal) {
+	if len(stages) == 0 {
+		return nil
+	}
+	var mu sync.Mutex
+	return []func(*signal.Signal){func(sig *signal.Signal) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, stage := range stages {
+			stage(sig)
+		}
+	}}
 }
 
 // maxRules bounds a file of rules.
