@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strconv"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -170,6 +171,31 @@ func (in *Recorded) Document(name string) (signal.Value, error) {
 		in.mapping.balance.Repaired++
 	}
 	return v, nil
+}
+
+// Elements yields the elements of an array of a document, and begins each as a record.
+// Pointer is the one of the array: "/steps", or "" if the document is the array. The
+// pointer of an element is its native id, until the format sets another: it does not depend
+// on the name of the file.
+func (in *Recorded) Elements(name, pointer string, list signal.Value) iter.Seq2[int, NativeRecord] {
+	return func(yield func(int, NativeRecord) bool) {
+		i := 0
+		for v := range list.Elements() {
+			at := pointer + "/" + strconv.Itoa(i)
+			if in.mapping.Stopped() || !yield(i, in.Part(name, at, v)) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// Part begins a part of a document as a record, whose native id is its pointer.
+func (in *Recorded) Part(name, pointer string, v signal.Value) NativeRecord {
+	rec := NativeRecord{Place: Place{File: name, Pointer: pointer}, Size: len(v), Value: v}
+	in.mapping.Begin(rec)
+	in.mapping.SetNativeID(pointer)
+	return rec
 }
 
 // ReadFile reads a file whole, at most [MaxDocument] of it.

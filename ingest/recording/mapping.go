@@ -87,6 +87,13 @@ func (m *Mapping) Begin(rec NativeRecord) {
 	}
 }
 
+// idle says that the recording has no further record for now: the signals that are
+// known are yielded, as at the end of a recording that is not final.
+func (m *Mapping) idle() {
+	m.end()
+	m.drain(true, false)
+}
+
 func (m *Mapping) tooBad() {
 	if m.failed == nil {
 		m.failed = fmt.Errorf("%w: %d of %d (%v is the last); raise the limit with --max-bad, or name the format with --format",
@@ -108,9 +115,9 @@ func (m *Mapping) end() {
 		m.Keep(kind)
 	}
 	r.open = false
-	if m.format.Invented {
+	if m.format.Invented && r.count > 0 {
 		// The step of the stated clock, see SetLength.
-		m.clock += step(r.length)
+		m.clock += Instant(ReadingTime(r.length))
 	}
 	switch {
 	case r.fate == unreadable:
@@ -148,7 +155,7 @@ func (m *Mapping) SetTime(t Instant, ok bool) {
 
 // SetLength says how many bytes of text a record has that somebody has to read or
 // write, in formats without times: the stated clock begins at 0 (or at [Mapping.SetClock]),
-// and a record takes one second, and one for each 50 bytes, 30 at most.
+// and a record that gives signals takes the [ReadingTime] of n.
 func (m *Mapping) SetLength(n int) { m.now.length = n }
 
 // SetClock sets the stated clock, where a header has a time and the records have none.
@@ -158,8 +165,22 @@ func (m *Mapping) SetClock(t Instant, ok bool) {
 	}
 }
 
-func step(length int) Instant {
-	return Instant(time.Second) + Instant(min(length/50, 30))*Instant(time.Second)
+// Elapse moves the stated clock within a record, as between a call and its result that are
+// one record. It has no effect where records have times.
+func (m *Mapping) Elapse(d time.Duration) {
+	if m.format.Invented && d > 0 && d < 24*time.Hour {
+		m.clock += Instant(d)
+	}
+}
+
+// Invent says that this recording has no times, though others of its format have: it is
+// then as one of a format that is [Format.Invented]. It must be called before the first signal.
+func (m *Mapping) Invent() { m.format.Invented = true }
+
+// ReadingTime is the step of the stated clock for a text of n bytes: one second, and one
+// for each 50 bytes, 31 at most.
+func ReadingTime(n int) time.Duration {
+	return time.Second + time.Duration(min(n/50, 30))*time.Second
 }
 
 // SetNativeID says the id that the record has in its recording; without it, it is

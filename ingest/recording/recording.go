@@ -159,6 +159,7 @@ type Reading struct {
 	input   Recorded
 	options Options
 	balance Balance
+	mapping *Mapping // of the pass that is under way
 }
 
 // Open begins a reading of a recording: the file name of fsys, or a folder for
@@ -180,7 +181,8 @@ func (r *Reading) Items() iter.Seq2[Item, error] {
 		r.balance = Balance{}
 		m := newMapping(r.format, r.options, &r.balance, yield)
 		in := r.input
-		in.mapping = m
+		in.mapping, r.mapping = m, m
+		defer func() { r.mapping = nil }()
 		err := r.format.Map(&in, m)
 		if m.stopped {
 			return
@@ -196,6 +198,15 @@ func (r *Reading) Items() iter.Seq2[Item, error] {
 		if err != nil && !m.stopped {
 			yield(Item{}, err)
 		}
+	}
+}
+
+// Idle yields the signals that are known, although the pass goes on: a file that is followed
+// while it grows calls it before it waits for more. It must be called from within a read of
+// the recording's files, and does nothing else.
+func (r *Reading) Idle() {
+	if r.mapping != nil {
+		r.mapping.idle()
 	}
 }
 

@@ -356,3 +356,8 @@ func tarRefusal(h *tar.Header) string {
 	}
 	return ""
 }
+
+// IsPacked reports whether a file that begins with head is compressed or an archive.
+func IsPacked(head []byte) bool {
+	return compressionOf(head) != plain || isZip(head) || isTar(head)
+}

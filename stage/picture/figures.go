@@ -106,12 +106,16 @@ type brush struct {
 // a flash share symbols, and enough to look smooth.
 const tintLevels = 32
 
+// mostTint is the share of a tint of full strength in the colors of a figure. The rest
+// remains of the figure's own colors, so that it is recognised while it flashes.
+const mostTint = .6
+
 // figureSymbol makes the symbol of a figure. The tint is mixed into every color, which
 // looks like an overlay in the shape of the figure.
 func figureSymbol(a *art, base, tint color.NRGBA, strength int, m mood) *symbol {
 	b := &brush{
 		base: base, light: mix(base, white, .38), dark: mix(base, black, .28), line: mix(base, black, .52),
-		tint: tint, strength: float64(strength) / tintLevels, mood: m,
+		tint: tint, strength: float64(mostTint*float64(strength)) / tintLevels, mood: m,
 	}
 	a.draw(b)
 	name := fmt.Sprintf("%s-%02x%02x%02x", a.name, base.R, base.G, base.B)
