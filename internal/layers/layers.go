@@ -49,6 +49,8 @@ var layers = []layer{
 	{"authored", pure, []string{"signal", "internal/jsonpointer", "internal/yaml"}},
 	{"internal/spelling", pure, nil},
 	{"internal/find", pure, nil},
+	{"redact", effects, []string{"signal", "authored", "internal/jsonpointer", "internal/spelling", "internal/wording"}}, // a slog.Handler hands on what it was given; the rest is pure
+	{"redact/content", pure, []string{"signal"}},
 	{"internal/statecodec", pure, []string{"signal"}},
 	{"choreography/curve", pure, []string{"internal/wording", "internal/detmath"}},
 	{"choreography/definition", pure, []string{"signal", "internal/find", "choreography/curve"}},
@@ -71,6 +73,8 @@ var layers = []layer{
 	{"director/explore", pure, []string{"internal/wording", "signal", "director/episode", "director"}},
 	{"director/script", pure, []string{"director/episode", "director"}},
 	{"stage/scene", pure, []string{"signal", "internal/find", "internal/wording", "choreography/definition", "choreography/language", "authored"}},
+	{"stage/toolplace", pure, []string{"internal/find"}},
+	{"stage/agentscene", pure, []string{"signal", "choreography/language", "stage/scene", "stage/toolplace"}},
 	{"stage", pure, []string{"signal", "choreography/curve", "choreography/definition", "choreography", "stage/scene", "internal/statecodec", "internal/wording"}},
 	{"stage/picture", pure, []string{"stage/scene", "stage"}},
 	{"eventlog/chain", pure, nil},
@@ -83,8 +87,11 @@ var layers = []layer{
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
-	{"internal/redact", effects, []string{"signal"}}, // a slog.Handler hands on what it was given
+	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
+	{"ingest/formats", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session"}},
 	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
@@ -93,8 +100,8 @@ var layers = []layer{
 	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
-	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "internal/redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
-	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog/chain", "eventlog", "session", "."}},
+	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
+	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog/chain", "eventlog", "session", "ingest/recording", "."}},
 	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
 	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
 	{"adapter/prometheus", effects, []string{"agents/flow", "eventlog", "stage/live", "agents/live", "director/live", "."}},
@@ -122,7 +129,7 @@ var layers = []layer{
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
 	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", ".", "ingest", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/formats", "ingest/source", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd"}},
 }
 

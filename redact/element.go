@@ -9,8 +9,8 @@ import (
 var element = regexp.MustCompile(`(?s)(?:<|&lt;)([A-Za-z][A-Za-z0-9_.:\-]{1,63})(?:[ \t\r\n][^<>]*)?(?:>|&gt;)[ \t\r\n]{0,8}(?:<!\[CDATA\[)?([^<>&]+)(?:\]\]>|<|&|\z)`)
 
 // elements redacts the text of elements whose names say that it is sensitive.
-func (r *rules) elements(s string) string {
-	out := patched{s: s}
+func (f *finder) elements(s string) string {
+	out := f.patch(s)
 	for at := 0; at < len(s); {
 		m := element.FindStringSubmatchIndex(s[at:])
 		if m == nil {
@@ -22,14 +22,14 @@ func (r *rules) elements(s string) string {
 			name = name[i+1:]
 		}
 		value := strings.TrimSuffix(strings.TrimSpace(s[from:to]), "]]")
-		l := r.level(name)
+		l := f.level(name)
 		switch {
-		case l == plain || value == "" || marked(value) == len(value) || telling(value):
+		case l == plain || value == "" || f.marked(value) == len(value) || telling(value):
 			continue
 		case l == place && !postal(value), l == token && !tokenLike(value, true):
 			continue
 		}
-		out.put(from, to, Mark)
+		out.named(from, to, l)
 	}
 	return out.text()
 }
@@ -37,12 +37,12 @@ func (r *rules) elements(s string) string {
 // commands match users and passwords on command lines, each behind the flag that its
 // program has for them.
 var commands = []look{
-	{mark: Mark, words: []string{"curl", "http", "wget"}, re: regexp.MustCompile(`\b(?:curl|https?|wget)\b(?:[^\r\n|]|\\\r?\n)*?[\s"'](?:-[A-Za-z]{0,8}[uU]|--user|--proxy-user)(?:[ =",']|\\\r?\n){0,6}([^\s"':,\[\]]{1,128}:[^\s"'\[\]]{1,256})`)},
-	{mark: Mark, words: []string{"curl"}, re: regexp.MustCompile(`\bcurl\b(?:[^\r\n|]|\\\r?\n)*? (?:-b|--cookie) ?["']?([^\s"'=\[\]]{1,128}=[^"'\[\]\r\n]{1,512})["']`)},
-	{mark: Mark, words: []string{"mysql", "mariadb"}, re: regexp.MustCompile(`\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|]*? -p([^\s"'\[\]]{4,})`)},
-	{mark: Mark, words: []string{"sshpass", "login"}, re: regexp.MustCompile(`\b(?:sshpass|(?:docker|podman|registry) login)\b[^\r\n|]*? -p ?["']?([^\s"'\[\]]{4,})`)},
-	{mark: Mark, words: []string{"redis-cli"}, re: regexp.MustCompile(`\bredis-cli\b[^\r\n|]*? -a ["']?([^\s"'\[\]]{4,})`)},
-	{mark: Mark, words: []string{"pass:"}, re: regexp.MustCompile(`-pass(?:in|out)? ["']?pass:([^\s"'\[\]]+)`)},
+	{kind: kindCommand, words: []string{"curl", "http", "wget"}, re: regexp.MustCompile(`\b(?:curl|https?|wget)\b(?:[^\r\n|]|\\\r?\n)*?[\s"'](?:-[A-Za-z]{0,8}[uU]|--user|--proxy-user)(?:[ =",']|\\\r?\n){0,6}([^\s"':,\[\]]{1,128}:[^\s"'\[\]]{1,256})`)},
+	{kind: kindCommand, words: []string{"curl"}, re: regexp.MustCompile(`\bcurl\b(?:[^\r\n|]|\\\r?\n)*? (?:-b|--cookie) ?["']?([^\s"'=\[\]]{1,128}=[^"'\[\]\r\n]{1,512})["']`)},
+	{kind: kindCommand, words: []string{"mysql", "mariadb"}, re: regexp.MustCompile(`\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|]*? -p([^\s"'\[\]]{4,})`)},
+	{kind: kindCommand, words: []string{"sshpass", "login"}, re: regexp.MustCompile(`\b(?:sshpass|(?:docker|podman|registry) login)\b[^\r\n|]*? -p ?["']?([^\s"'\[\]]{4,})`)},
+	{kind: kindCommand, words: []string{"redis-cli"}, re: regexp.MustCompile(`\bredis-cli\b[^\r\n|]*? -a ["']?([^\s"'\[\]]{4,})`)},
+	{kind: kindCommand, words: []string{"pass:"}, re: regexp.MustCompile(`-pass(?:in|out)? ["']?pass:([^\s"'\[\]]+)`)},
 }
 
 // named matches a name and a value that are members of one object, attributes of one
@@ -53,11 +53,11 @@ var named = regexp.MustCompile(`(?:\b(?i:name|key)["']?[ \t]{0,4}[:=][ \t]{0,4}[
 	`(?:["']([^"']+)|([^\s"'<>,;{}\[\]]+))`)
 
 // members redacts values whose names are beside them.
-func (r *rules) members(s string) string {
+func (f *finder) members(s string) string {
 	if !hasAny(s, []string{"value", "Value", "VALUE", "<key>", "<"}) {
 		return s
 	}
-	out := patched{s: s}
+	out := f.patch(s)
 	for _, m := range named.FindAllStringSubmatchIndex(s, -1) {
 		name, from, to := "", m[8], m[9]
 		for k := 2; k < 8; k += 2 {
@@ -68,11 +68,11 @@ func (r *rules) members(s string) string {
 		if from < 0 {
 			from, to = m[10], m[11]
 		}
-		l := r.level(name)
-		if value := s[from:to]; l < token || marked(value) > 0 || telling(value) || l == token && !tokenLike(value, false) {
+		l := f.level(name)
+		if value := s[from:to]; l < token || f.marked(value) > 0 || telling(value) || l == token && !tokenLike(value, false) {
 			continue
 		}
-		out.put(from, to, Mark)
+		out.named(from, to, l)
 	}
 	return out.text()
 }
@@ -82,8 +82,8 @@ var flag = regexp.MustCompile(`(?:^|[\s"'])--?([A-Za-z][A-Za-z0-9_\-]{2,40})[ \t
 
 // flags redacts the values of flags with sensitive names. In prose a word follows the
 // flag, so the value must not be a word.
-func (r *rules) flags(s string) string {
-	out := patched{s: s}
+func (f *finder) flags(s string) string {
+	out := f.patch(s)
 	for at := 0; at < len(s); {
 		m := flag.FindStringSubmatchIndex(s[at:])
 		if m == nil {
@@ -91,14 +91,14 @@ func (r *rules) flags(s string) string {
 		}
 		name, from, to := s[at+m[2]:at+m[3]], at+m[4], at+m[5]
 		value := s[from:to]
-		if r.level(name) < token || value[0] == '-' || strings.Trim(value, "0123456789.,") == "" || !strings.ContainsAny(value, "0123456789_!$%^&*+/=@#~") {
+		if f.level(name) < token || value[0] == '-' || strings.Trim(value, "0123456789.,") == "" || !strings.ContainsAny(value, "0123456789_!$%^&*+/=@#~") {
 			at = to - 1 // the character that ends it may begin the next
 			if at <= 0 {
 				break
 			}
 			continue
 		}
-		out.put(from, to, Mark)
+		out.put(from, to, kindSecret)
 		at = to
 	}
 	return out.text()
@@ -109,8 +109,8 @@ var opened = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9_.:\-]{1,63})(?:[ \t\r\n][^
 
 // nested redacts the contents of elements with sensitive names that contain more than
 // text.
-func (r *rules) nested(s string) string {
-	out := patched{s: s}
+func (f *finder) nested(s string) string {
+	out := f.patch(s)
 	for at := 0; at < len(s); {
 		m := opened.FindStringSubmatchIndex(s[at:])
 		if m == nil {
@@ -119,15 +119,15 @@ func (r *rules) nested(s string) string {
 		name, from := s[at+m[2]:at+m[3]], at+strings.IndexByte(s[at+m[0]:at+m[1]], '>')+m[0]+1
 		at = from
 		short := name[strings.LastIndexByte(name, ':')+1:]
-		if r.level(short) != secret || s[from-2] == '/' {
+		if f.level(short) != secret || s[from-2] == '/' {
 			continue
 		}
 		to := strings.Index(s[from:], "</"+name)
 		if to < 0 {
 			to = len(s) - from
 		}
-		if to > 0 && s[from:from+to] != Mark {
-			out.put(from, from+to, Mark)
+		if to > 0 && f.marked(s[from:from+to]) != to {
+			out.put(from, from+to, kindSecret)
 		}
 		at = from + to
 	}

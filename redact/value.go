@@ -16,7 +16,7 @@ import (
 
 // walk is the state of the search of one record.
 type walk struct {
-	rules *rules
+	*finder
 	nodes int
 	bytes int
 	path  map[visit]struct{} // the values that contain the current one
@@ -41,10 +41,10 @@ func (w *walk) read(n int) bool {
 }
 
 func (w *walk) text(s string, id bool) string {
-	if !w.read(min(len(s), w.rules.maxText)) {
+	if !w.read(min(len(s), w.maxText)) {
 		return Cut
 	}
-	return w.rules.text(s, id)
+	return w.finder.text(s, id)
 }
 
 // attr redacts an attribute and reports whether it changed.
@@ -63,7 +63,7 @@ func (w *walk) logValue(name string, v slog.Value, depth int) (slog.Value, bool)
 	if !w.spend() || depth > maxDepth {
 		return slog.StringValue(Cut), true
 	}
-	l := w.rules.level(name)
+	l := w.level(name)
 	switch v.Kind() {
 	case slog.KindBool, slog.KindDuration, slog.KindTime:
 		return v, false
@@ -104,13 +104,13 @@ func (w *walk) logValue(name string, v slog.Value, depth int) (slog.Value, bool)
 
 // named redacts a text that has a name.
 func (w *walk) named(name string, l level, s string) (string, bool) {
-	if s == "" || marked(s) == len(s) {
+	if s == "" || w.marked(s) == len(s) {
 		return s, false
 	}
 	if l > plain && (l != place || postal(s)) && (l != token || strings.Trim(s, "0123456789.,") != "") {
 		return Mark, true
 	}
-	out := w.text(s, w.rules.kept(name))
+	out := w.text(s, w.kept(name))
 	return out, out != s
 }
 
@@ -295,7 +295,7 @@ func (w *walk) mapping(v reflect.Value, depth int) (any, bool) {
 			break
 		}
 		key := keyText(i.Key())
-		e, c := w.value(key, w.rules.level(key), i.Value(), depth+1)
+		e, c := w.value(key, w.level(key), i.Value(), depth+1)
 		if redacted := w.text(key, false); redacted != key {
 			key, changed = redacted, true
 		}
@@ -373,7 +373,7 @@ func (w *walk) structure(v reflect.Value, spoken bool, depth int) (any, bool) {
 			break
 		}
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		l := max(w.rules.level(f.Name), w.rules.level(tag))
+		l := max(w.level(f.Name), w.level(tag))
 		name := f.Name
 		if tag != "" && tag != "-" {
 			name = tag

@@ -34,8 +34,11 @@ func stands(s string, i, j int) bool {
 
 // numbers replaces the numbers that a function finds. The function is called wherever a
 // word begins, and returns the length of the number there, or 0.
-func numbers(s, mark string, at func(s string, i int) int) string {
-	out := patched{s: s}
+func (f *finder) numbers(s string, k kind, at func(s string, i int) int) string {
+	if !f.on[k] {
+		return s
+	}
+	out := f.patch(s)
 	for i := 0; i < len(s); i++ {
 		if !isWord(s[i]) || i > 0 && isWord(s[i-1]) {
 			continue
@@ -44,7 +47,7 @@ func numbers(s, mark string, at func(s string, i int) int) string {
 		if n == 0 || !stands(s, i, i+n) {
 			continue
 		}
-		out.put(i, i+n, mark)
+		out.put(i, i+n, k)
 		i += n - 1
 	}
 	return out.text()

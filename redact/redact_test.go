@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sajou-dev/sajou-go/internal/redact"
+	"github.com/sajou-dev/sajou-go/redact"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 

@@ -6,7 +6,7 @@ import (
 )
 
 // pairName matches a name in free text with the separator before its value.
-var pairName = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.\-]{1,63})(\\*["']?)[ \t]{0,4}(=>|:=|==|[:=]|：)[ \t]{0,4}`)
+var pairName = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_.\-]{1,63})(\\*["']?)[ \t]{0,4}(=>|:=|==|[:=]|：)[ \t]{0,4}`)
 
 // dialled matches a phone number behind the name of one.
 var dialled = regexp.MustCompile(`^["']?(?:00|\+)?\(?\d[\d ().\-/]{5,20}\d`)
@@ -14,57 +14,113 @@ var dialled = regexp.MustCompile(`^["']?(?:00|\+)?\(?\d[\d ().\-/]{5,20}\d`)
 // pairs redacts the values of sensitive names in free text, as password=x, api-key: x,
 // "token":"x", also in JSON within a string. The name of personal data counts only if
 // it is quoted, as in JSON; otherwise the text is more often prose than data.
-func (r *rules) pairs(s string) string {
-	out := patched{s: s}
+func (f *finder) pairs(s string) string {
+	out := f.patch(s)
 	for at := 0; at < len(s); {
+		start, ok := nextPair(s, at)
+		if !ok {
+			break
+		}
+		at = start
 		m := pairName.FindStringSubmatchIndex(s[at:])
 		if m == nil {
 			break
 		}
 		name, quoted, sep := s[at+m[2]:at+m[3]], m[4] < m[5], s[at+m[6]:at+m[7]]
 		at += m[1]
-		l := r.level(name)
+		l := f.level(name)
 		if quoted {
 			at += len(s[at:]) - len(strings.TrimLeft(s[at:], " \t\r\n"))
 		}
-		if n := len(dialled.FindString(s[at:])); n > 0 && !quoted && called(name) && number(7, 15)(s, at, at+n) {
+		if n := len(dialled.FindString(s[at:])); n > 0 && f.on[kindPhone] && !quoted && called(name) && number(7, 15)(s, at, at+n) {
 			if isQuote(s[at]) {
 				at, n = at+1, n-1
 			}
-			out.put(at, at+n, Phone)
+			out.put(at, at+n, kindPhone)
 			at += n
 			continue
 		}
-		if l == plain || l < token && !quoted || marked(s[at:]) > 0 {
+		if l == plain || l < token && !quoted || f.marked(s[at:]) > 0 {
 			continue
 		}
-		from, to := valueAt(s, at, name)
-		if from, to := indented(s, at); sep == ":" && l == secret && from < to {
-			out.put(from, to, Mark)
+		from, to := f.valueAt(s, at, name)
+		if from, to := f.indented(s, at); sep == ":" && l == secret && from < to {
+			out.named(from, to, l)
 			at = to
 			continue
 		}
 		value := s[from:to]
-		if value == "" || marked(value) == len(value) || l == place && !postal(value) {
+		if value == "" || f.marked(value) == len(value) || l == place && !postal(value) {
 			continue
 		}
 		if l == token && !tokenLike(value, from > at || sep == "=") || quoted && telling(value) {
 			continue
 		}
-		out.put(from, to, Mark)
+		out.named(from, to, l)
 		at = to
 	}
 	return out.text()
 }
 
-// marked returns the length of the mark that s begins with, 0 if none.
-func marked(s string) int {
-	for _, mark := range marks {
-		if strings.HasPrefix(s, mark) {
-			return len(mark)
+// nextPair returns the place at or behind s[at] where [pairName] matches next. It looks
+// for the separator and goes back to the name, which is much faster than the pattern.
+func nextPair(s string, at int) (start int, ok bool) {
+	const longest = 64 // bytes of a name
+	for i := at; i < len(s); i++ {
+		if s[i] != ':' && s[i] != '=' && !strings.HasPrefix(s[i:], "：") {
+			continue
+		}
+		end := i
+		for end > at && i-end < 4 && (s[end-1] == ' ' || s[end-1] == '\t') {
+			end--
+		}
+		if end > at && isQuote(s[end-1]) {
+			end--
+		}
+		for end > at && s[end-1] == '\\' {
+			end--
+		}
+		found := end
+		for k := end - 1; k >= at && end-k <= longest && (isWord(s[k]) || s[k] == '.' || s[k] == '-'); k-- {
+			if isUpper(s[k]) || isLower(s[k]) {
+				found = k
+			}
+		}
+		if end-found > 1 {
+			return found, true
 		}
 	}
-	return 0
+	return 0, false
+}
+
+// marked returns the length of the mark that s begins with, 0 if none. A mark in a key of
+// an object may have a number: [EMAIL-2].
+func (r *rules) marked(s string) int {
+	_, long := r.markAt(s)
+	return long
+}
+
+// markAt returns the length of the mark that s begins with, and of its part before the
+// number or the closing bracket.
+func (r *rules) markAt(s string) (word, long int) {
+	if s == "" || s[0] != '[' {
+		return 0, 0
+	}
+	for _, mark := range r.marks {
+		word := len(mark) - 1
+		if !strings.HasPrefix(s, mark[:word]) {
+			continue
+		}
+		end := word
+		if end < len(s) && s[end] == '-' {
+			for end++; end < len(s) && isDigit(s[end]); end++ {
+			}
+		}
+		if end < len(s) && s[end] == ']' && end-word != 1 {
+			return word, end + 1
+		}
+	}
+	return 0, 0
 }
 
 // tokenLike reports whether a value named as a token is one, and not a word of prose
@@ -88,7 +144,7 @@ func postal(address string) bool {
 
 // valueAt returns the range of the value that begins at s[i], without its quotes. An
 // unclosed value extends to the end.
-func valueAt(s string, i int, name string) (from, to int) {
+func (f *finder) valueAt(s string, i int, name string) (from, to int) {
 	slashes := 0
 	for i+slashes < len(s) && s[i+slashes] == '\\' {
 		slashes++
@@ -113,7 +169,7 @@ func valueAt(s string, i int, name string) (from, to int) {
 		return i, len(s)
 	}
 	to = i + len(scheme.FindString(s[i:]))
-	if n := marked(s[to:]); n > 0 {
+	if n := f.marked(s[to:]); n > 0 {
 		return i, to + n
 	}
 	return i, to + bare(s[to:], name)
@@ -132,7 +188,7 @@ var header = regexp.MustCompile(`^(?:[|>][+\-0-9]{0,3})?[ \t]{0,4}\r?\n`)
 
 // indented returns the lines behind s[i] that are the YAML value of the name before
 // them: the lines that begin with more spaces, or with a dash.
-func indented(s string, i int) (from, to int) {
+func (f *finder) indented(s string, i int) (from, to int) {
 	n := len(header.FindString(s[i:]))
 	if n == 0 {
 		return i, i
@@ -151,7 +207,7 @@ func indented(s string, i int) (from, to int) {
 			break
 		}
 		if to == from {
-			if text == "" || text[0] == '[' && marked(text) > 0 {
+			if text == "" || text[0] == '[' && f.marked(text) > 0 {
 				return i, i
 			}
 			from += spaces

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sajou-dev/sajou-go/internal/redact"
+	"github.com/sajou-dev/sajou-go/redact"
 )
 
 // Texts with sensitive parts, and their redacted forms. The tokens are invented.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/internal/attack"
-	"github.com/sajou-dev/sajou-go/internal/redact"
+	"github.com/sajou-dev/sajou-go/redact"
 )
 
 // token returns n characters of an alphabet, the same ones each time.

@@ -6,23 +6,28 @@ import (
 )
 
 var privateKey = look{
-	mark: Token,
+	kind: kindPrivateKey,
 	re:   regexp.MustCompile(`(?s)-{4,5} ?BEGIN[ +][A-Z0-9 +]*PRIVATE[ +]KEY[A-Z +]*-{4,5}.*?(?:-{4,5} ?END[ +][A-Z0-9 +]*PRIVATE[ +]KEY[A-Z +]*-{4,5}|\z)`),
 }
 
 // bearer matches the credentials behind the name of a scheme. Prose may follow too
 // ("bearer of news"), so a match must resemble a token.
 var bearer = look{
-	mark: Token,
-	re:   regexp.MustCompile(`(?i)\b(?:bearer|basic) +([A-Za-z0-9._~+/\-]{6,}=*)`),
+	kind:  kindBearer,
+	words: []string{"bearer", "basic"},
+	re:    regexp.MustCompile(`(?i)\b(?:bearer|basic) +([A-Za-z0-9._~+/\-]{6,}=*)`),
 	is: func(s string, i, j int) bool {
 		return j-i >= 20 || strings.ContainsFunc(s[i:j], func(c rune) bool { return '0' <= c && c <= '9' })
 	},
 }
 
-// shapes are the published forms of issuers' tokens.
+// shapes are the published forms of issuers' tokens. A match without any of the words
+// has 45 characters or more.
 var shapes = look{
-	mark: Token,
+	kind: kindToken,
+	words: strings.Fields(`sk- k_live_ k_test_ gh gl xox xapp- AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- hf_ gsk_ npm_ r8_ whsec_ shp glsa_ glc_ sbp_ figd_ ntn_ secret_
+		sntry pul rdme_ lin_ dckr_pat_ pscale_ tfp_ AC SK mfa. key- -us dapi :AA sq0 PMAK NRAK CFPAT ATATT3x ATBB hvs. hvb. lsv2_ bkua_ e2b_ dtn_ crsr_ fw_ vc fc-
+		ak- as- pat access_token$ k.eyJ EAA 1//0 hooks.slack.com discord xai- pplx- tvly- pypi- o_v1_ r_v1_ p_v1_ SG. AGE-SECRET-KEY-1 eyJ`),
 	re: regexp.MustCompile(`\b(?:` + strings.Join([]string{
 		`sk-[A-Za-z0-9_\-]{16,}`,
 		`[prs]k_(?:live|test)_[A-Za-z0-9]{10,}`,
@@ -65,8 +70,11 @@ const minOpaque = 32
 
 // opaque replaces the runs of letters, digits and "+/_-" that look random. In a URL
 // some of these are written %2F, %2B and %3D.
-func opaque(s string) string {
-	out := patched{s: s}
+func (f *finder) opaque(s string) string {
+	if !f.on[kindRandom] {
+		return s
+	}
+	out := f.patch(s)
 	for i := 0; i < len(s); {
 		if opaqueAt(s, i) == 0 {
 			i++
@@ -97,7 +105,7 @@ func opaque(s string) string {
 			for to < len(s) && to-j < 2 && s[to] == '=' {
 				to++
 			}
-			out.put(from, to, Token)
+			out.put(from, to, kindRandom)
 		}
 		i = max(to, j)
 	}

@@ -1,6 +1,14 @@
-// Package redact keeps personal data and credentials out of logs. [Handler] returns a
-// slog.Handler in front of another one; it searches each record and replaces every
-// match by a mark.
+// Package redact finds personal data and credentials in signals, texts and log records,
+// and replaces every match by a mark. [Kinds] lists what it finds and what it leaves;
+// [Ruleset] select kinds and add the names, expressions and paths of their author.
+//
+// A [Redactor] redacts signals, before they are recorded:
+//
+//	rules, diagnostics := redact.Compile("rules.yaml", text) // or redact.Default()
+//	redactor := rules.NewRedactor()
+//	n := redactor.Redact(sig)
+//
+// [Handler] returns a slog.Handler in front of another one:
 //
 //	logger := slog.New(redact.Handler(slog.NewJSONHandler(w, nil), redact.Options{}))
 //	logger.Info("mail to bob@example.com", slog.String("api_key", key))
@@ -40,20 +48,27 @@
 // and base64 behind sha256-, SHA256: and h1:. Log keys of that form under a sensitive
 // name, or not at all.
 //
-// Redaction is idempotent. A value without a match is passed on unchanged; a value with
-// one is passed on as strings, numbers, []any and map[string]any.
+// Redaction is idempotent. A value of a log record without a match is passed on
+// unchanged; a value with one is passed on as strings, numbers, []any and
+// map[string]any.
 //
 // # Bounds
 //
-// A record is searched up to 4096 values, 32 deep, and 128 KiB of text; one text
+// A signal is searched to its end. The time grows in proportion to the text.
+//
+// A log record is searched up to 4096 values, 32 deep, and 128 KiB of text; one text
 // up to [Options.MaxText]. The rest is not searched, so it is replaced by [CUT]. A
 // value that contains itself is followed once.
 //
 // # What it does not protect against
 //
-// Names of persons, secrets spread over several attributes, further encodings (base64
-// of an email), and secrets that look like words are not found. Redaction is a second
-// line of defence: the program must not log secrets in the first place.
+// Names of persons, secrets spread over several attributes or signals, further encodings
+// (base64 of an email), and secrets that look like words are not found: a password that a
+// tool prints without its name stays. Redaction is a second line of defence: the program
+// must not log secrets in the first place, and package redact/content removes the texts
+// of a session altogether.
+//
+// docs/glossary.md has the nouns of all packages.
 package redact
 
 import (
@@ -123,7 +138,7 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
-	w := &walk{rules: h.rules}
+	w := &walk{finder: &finder{rules: h.rules}}
 	message := w.text(r.Message, false)
 	changed := message != r.Message
 	attrs := make([]slog.Attr, 0, r.NumAttrs())
@@ -144,7 +159,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) == 0 {
 		return h
 	}
-	w := &walk{rules: h.rules}
+	w := &walk{finder: &finder{rules: h.rules}}
 	out := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
 		out[i], _ = h.attr(w, a)
@@ -156,7 +171,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
-	w := &walk{rules: h.rules}
+	w := &walk{finder: &finder{rules: h.rules}}
 	return &handler{h.inner.WithGroup(w.text(name, false)), h.rules, h.hidden || h.rules.level(name) != plain}
 }
 

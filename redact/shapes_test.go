@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/internal/attack"
-	"github.com/sajou-dev/sajou-go/internal/redact"
+	"github.com/sajou-dev/sajou-go/redact"
 )
 
 // shapes are the kinds of [secrets] in the forms of files, programs and countries.
