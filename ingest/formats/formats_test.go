@@ -1,7 +1,9 @@
 package formats_test
 
 import (
+	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/ingest/formats"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
+	"github.com/sajou-dev/sajou-go/internal/recordingtest"
 )
 
 func TestFormats(t *testing.T) {
@@ -26,6 +29,39 @@ func TestFormats(t *testing.T) {
 	}
 	_, known := formats.Named("nothing")
 	assert.False(t, known)
+}
+
+// byFolder is the format of all real recordings in a folder.
+var byFolder = map[string]string{
+	"atif": "atif", "cline": "cline", "mini-swe-agent": "mini-swe-agent", "openhands": "openhands", "swe-agent": "swe-agent",
+}
+
+// No real recording has two candidates, and each has the right one.
+func TestDetectReal(t *testing.T) {
+	files, is := recordingtest.Real("../..", ".")
+	if !is {
+		return
+	}
+	seen := map[string]int{}
+	require.NoError(t, fs.WalkDir(files, ".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, p)
+		if err != nil {
+			return err
+		}
+		got := formats.Detect(recording.NewSample(p, text[:min(len(text), recording.SampleBytes)], len(text) <= recording.SampleBytes))
+		folder, rest, _ := strings.Cut(p, "/")
+		assert.LessOrEqual(t, len(got), 1, "%s: %s", p, formats.Describe(got))
+		if want := byFolder[folder]; want != "" && !strings.Contains(rest, "/") {
+			require.Len(t, got, 1, p)
+			assert.Equal(t, want, got[0].Format.Name, p)
+			seen[folder]++
+		}
+		return nil
+	}))
+	assert.Len(t, seen, len(byFolder))
 }
 
 func TestDetect(t *testing.T) {
