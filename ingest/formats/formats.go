@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/ingest/claudecode"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -21,6 +22,7 @@ const Sajou = "sajou"
 func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
+		claudecode.Format(),
 	}
 }
 

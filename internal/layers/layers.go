@@ -88,7 +88,8 @@ var layers = []layer{
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
-	{"ingest/formats", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/claudecode", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
@@ -117,6 +118,7 @@ var layers = []layer{
 	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "replay", "replay/where", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
 	{"internal/memlimit", effects, nil},
 	{"internal/golden", effects, nil},
+	{"internal/recordingtest", effects, []string{"signal", "ingest/recording"}},
 	{"internal/schematest", effects, nil},
 	{"internal/msgptest", pure, nil},
 	{"internal/attack", effects, nil},
