@@ -12,6 +12,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/ingest/aider"
 	"github.com/sajou-dev/sajou-go/ingest/atif"
+	"github.com/sajou-dev/sajou-go/ingest/claudecode"
 	"github.com/sajou-dev/sajou-go/ingest/cline"
 	"github.com/sajou-dev/sajou-go/ingest/mcp"
 	"github.com/sajou-dev/sajou-go/ingest/minisweagent"
@@ -28,6 +29,7 @@ const Sajou = "sajou"
 func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
+		claudecode.Format(),
 		openhands.Format(),
 		sweagent.Format(),
 		minisweagent.Format(),
