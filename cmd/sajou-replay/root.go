@@ -200,7 +200,7 @@ The help of a command says which apply to it.`,
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	addGroup(root, groupRecord, "Record and read sessions:",
-		demoCommand(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
+		demoCommand(a), logcmd.Find(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
 		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a), textcmd.Transcript(a), textcmd.Grep(a))
 	addGroup(root, groupTime, "See a moment, and find one:",
 		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), stagecmd.Play(a), stagecmd.Render(a))

@@ -23,6 +23,8 @@
 // [Config.MaxExpanded], the files of a folder or archive by [Config.MaxFiles], and a temporary
 // file by [Config.MaxSpool]. A temporary file is encrypted with a key that is only in
 // memory, readable by its owner alone, and removed by [Listing.Close].
+//
+// docs/glossary.md has the nouns of all packages.
 package source
 
 import (

@@ -102,6 +102,8 @@ var layers = []layer{
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
 	{"session/textsearch", pure, []string{"signal", "eventlog", "session", "internal/jsonpointer"}},
+	{"session/price", pure, []string{"authored", "internal/spelling", "session/summary"}},
+	{"ingest/found", effects, []string{"signal", "ingest/recording", "ingest/source", "session/price", "session/summary"}},
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session"}},
 	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
@@ -140,7 +142,7 @@ var layers = []layer{
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
 	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "replay", "replay/where", "session", "stage/film", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/formats", "ingest/source", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/textcmd", effects, []string{"internal/termtext", "signal", "eventlog", "projection", "session/transcript", "session/textsearch", ".", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},
 }

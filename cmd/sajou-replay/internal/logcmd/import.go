@@ -37,6 +37,8 @@ func Import(a *cli.App) *cobra.Command {
 		foreign foreignFlags
 		scrub   scrubFlags
 		watch   bool
+		latest  bool
+		number  int
 	)
 	cmd := &cobra.Command{
 		Use:   "import FILE|DIR...",
@@ -44,7 +46,8 @@ func Import(a *cli.App) *cobra.Command {
 		Long: `Import records files of signals, and the recordings that agents and their tools
 leave behind: transcripts, traces, trajectories. It recognizes the format by the
 content (sajou-replay formats lists them); --format names it. A file may be
-compressed (.gz, .zst) or an archive (.zip, .tar); - is stdin. The store is
+compressed (.gz, .zst) or an archive (.zip, .tar); - is stdin. --latest takes
+the newest recording that find lists, --found N the one numbered N. The store is
 created if its directory is absent or empty, and removed again if nothing was
 recorded.
 
@@ -106,18 +109,35 @@ already, --raw adds the entries that it lacks.
 All files are opened before the store is locked. If several are named pipes,
 each needs its writer at the same time.`,
 		Example: `  sajou-replay import session.jsonl
+  sajou-replay import --latest
   sajou-replay import ~/.claude/projects/my-project --dry-run
   sajou-replay import transcript.jsonl --final --redact default
   sajou-replay import transcript.jsonl --continue
   sajou-replay import traces.json.gz --session release-42 --no-content
   cat session.jsonl | sajou-replay import - --session live --append --lenient`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cli.Misuse("no file to import; name a file, a folder, or - for stdin")
+			chosen := latest || cmd.Flags().Changed("found")
+			switch {
+			case len(args) == 0 && !chosen:
+				return cli.Misuse("no file to import; name a file, a folder, or - for stdin, or give --latest")
+			case len(args) > 0 && chosen:
+				return cli.Misuse("--latest and --found choose the recording; name no file")
+			case latest && cmd.Flags().Changed("found") || chosen && !latest && number < 1:
+				return cli.Misuse("--found takes a number of sajou-replay find, from 1 on; --latest is --found 1")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if latest {
+				number = 1
+			}
+			if number > 0 {
+				path, err := recordingNumber(cmd.Context(), a, number)
+				if err != nil {
+					return err
+				}
+				args = []string{path}
+			}
 			if more && goOn {
 				return cli.Misuse("--append and --continue exclude each other: one adds signals, the other completes an import")
 			}
@@ -161,6 +181,8 @@ each needs its writer at the same time.`,
 	cmd.Flags().BoolVar(&foreign.keepNative, "keep-native", false, "keep each native record in the metadata of its first signal")
 	cmd.Flags().BoolVar(&foreign.noScene, "no-scene", false, "bring no scene and choreographies for agents into force")
 	cmd.Flags().BoolVar(&foreign.dryRun, "dry-run", false, "tell what would be recorded, and record nothing")
+	cmd.Flags().BoolVar(&latest, "latest", false, "import the newest recording of an agent on this machine; see find")
+	cmd.Flags().IntVar(&number, "found", 0, "import recording `N` of the list of find")
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the recordings of a folder while they grow, until Ctrl-C")
 	scrub.register(cmd)
 	cmd.Flags().BoolVar(&raw, "raw", false, "import all entries of a session from the file that export --raw wrote")
