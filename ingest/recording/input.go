@@ -44,39 +44,56 @@ type NativeRecord struct {
 // and is held back.
 func (in *Recorded) Lines(name string) iter.Seq2[NativeRecord, error] {
 	return func(yield func(NativeRecord, error) bool) {
-		m := in.mapping
 		for line, err := range in.Text(name) {
 			if err != nil {
 				yield(NativeRecord{}, err)
 				return
 			}
-			rec := NativeRecord{Place: line.Place, Size: line.Size}
-			m.Begin(rec)
-			if line.Text == nil {
-				m.Unreadable(fmt.Sprintf("the line has %d bytes; %d are read", line.Size, MaxLine), nil)
-				continue
-			}
-			v, repaired, err := ParseJSON(line.Text)
-			if err != nil {
-				if line.Torn && !m.options.Final {
-					m.Hold()
-					m.queue.torn = true
-				} else {
-					m.Unreadable(err.Error(), line.Text)
-				}
-			} else {
-				rec.Value = v
-				m.SetNative(v)
-				if repaired {
-					m.balance.Repaired++
-					m.AddMeta("repaired", signal.Bool(true))
-				}
-			}
-			if m.stopped || m.failed != nil || err == nil && !yield(rec, nil) {
+			p := parseLine(line)
+			read := in.begin(p)
+			if in.mapping.Stopped() || read && !yield(p.rec, nil) {
 				return
 			}
 		}
 	}
+}
+
+// parsedLine is a line of a file of records that was parsed but not begun.
+type parsedLine struct {
+	line     TextLine
+	rec      NativeRecord
+	repaired bool
+	err      error // the text is no JSON
+}
+
+func parseLine(line TextLine) parsedLine {
+	p := parsedLine{line: line, rec: NativeRecord{Place: line.Place, Size: line.Size}}
+	if line.Text != nil {
+		p.rec.Value, p.repaired, p.err = ParseJSON(line.Text)
+	}
+	return p
+}
+
+// begin begins the record of a line in the mapping, and reports whether it can be read.
+func (in *Recorded) begin(p parsedLine) bool {
+	m := in.mapping
+	m.Begin(p.rec)
+	switch {
+	case p.line.Text == nil:
+		m.Unreadable(fmt.Sprintf("the line has %d bytes; %d are read", p.line.Size, MaxLine), nil)
+	case p.err != nil && p.line.Torn && !m.options.Final:
+		m.Hold()
+		m.queue.torn = true
+	case p.err != nil:
+		m.Unreadable(p.err.Error(), p.line.Text)
+	default:
+		if p.repaired {
+			m.balance.Repaired++
+			m.AddMeta("repaired", signal.Bool(true))
+		}
+		return true
+	}
+	return false
 }
 
 // TextLine is one line of a text.
@@ -90,36 +107,66 @@ type TextLine struct {
 // Text yields the lines of a file that are not blank. A byte order mark is passed over.
 func (in *Recorded) Text(name string) iter.Seq2[TextLine, error] {
 	return func(yield func(TextLine, error) bool) {
-		file, err := in.FS.Open(name)
+		file, err := in.openLines(name, 256<<10)
 		if err != nil {
 			yield(TextLine{}, err)
 			return
 		}
-		defer file.Close()
-		lines := bufio.NewReaderSize(file, 256<<10)
-		at := Place{File: name}
-		var long []byte
+		defer file.close()
 		for {
-			line, size, torn, err := readLine(lines, &long)
+			line, err := file.next()
 			if err != nil {
 				if !errors.Is(err, io.EOF) {
-					yield(TextLine{}, fmt.Errorf("%s: %w", name, err))
+					yield(TextLine{}, err)
 				}
 				return
 			}
-			at.Line++
-			if at.Line == 1 {
-				line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
-			}
-			trimmed := bytes.TrimSpace(line)
-			blank := line != nil && len(trimmed) == 0
-			if line == nil {
-				trimmed = nil
-			}
-			if !blank && !yield(TextLine{at, size, trimmed, torn}, nil) {
+			if !yield(line, nil) {
 				return
 			}
-			at.Offset += int64(size)
+		}
+	}
+}
+
+// lineFile is an open file of lines.
+type lineFile struct {
+	file  fs.File
+	lines *bufio.Reader
+	at    Place
+	long  []byte
+}
+
+func (in *Recorded) openLines(name string, buffer int) (*lineFile, error) {
+	file, err := in.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &lineFile{file: file, lines: bufio.NewReaderSize(file, buffer), at: Place{File: name}}, nil
+}
+
+func (f *lineFile) close() { f.file.Close() }
+
+// next returns the next line that is not blank, and [io.EOF] after the last.
+func (f *lineFile) next() (TextLine, error) {
+	for {
+		line, size, torn, err := readLine(f.lines, &f.long)
+		if errors.Is(err, io.EOF) {
+			return TextLine{}, io.EOF
+		}
+		if err != nil {
+			return TextLine{}, fmt.Errorf("%s: %w", f.at.File, err)
+		}
+		f.at.Line++
+		if f.at.Line == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		at := f.at
+		f.at.Offset += int64(size)
+		if line == nil {
+			return TextLine{at, size, nil, torn}, nil
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return TextLine{at, size, line, torn}, nil
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type Mapping struct {
 	begun   bool           // the first signal was emitted
 	session string
 
+	root   string // the name of the recording
 	now    current
 	agents map[string]*agent
 	calls  calls
@@ -38,6 +40,9 @@ type Mapping struct {
 	recentOrder []string
 
 	clock Instant // of formats without times
+
+	source string
+	role   []byte // space for the role of a signal
 }
 
 // current is the record that is being mapped.
@@ -47,11 +52,11 @@ type current struct {
 	native string // its id
 	value  signal.Value
 	meta   signal.Object
-	count  int            // signals of it
-	types  map[string]int // the number of its signals of each type
-	fate   fate           // if nothing was emitted
-	sized  bool           // an item carries its size
-	length int            // of its text, for the stated clock
+	count  int // signals of it
+	types  typeCounts
+	fate   fate // if nothing was emitted
+	sized  bool // an item carries its size
+	length int  // of its text, for the stated clock
 }
 
 type fate uint8
@@ -60,12 +65,14 @@ const (
 	undecided fate = iota
 	skipped
 	held
+	released
 	unreadable
 	kept
 )
 
-func newMapping(f Format, o Options, b *Balance, yield func(Item, error) bool) *Mapping {
-	m := &Mapping{format: f, options: o, balance: b, yield: yield, agents: map[string]*agent{}}
+func newMapping(f Format, root string, o Options, b *Balance, yield func(Item, error) bool) *Mapping {
+	m := &Mapping{format: f, root: root, options: o, balance: b, yield: yield, agents: map[string]*agent{}}
+	m.source = "import:" + f.Name
 	m.origin = signal.NewObject(8).Text("format", f.Name)
 	m.queue.maxSkew = Instant(o.MaxSkew)
 	return m
@@ -78,13 +85,28 @@ func (m *Mapping) Stopped() bool { return m.stopped || m.failed != nil }
 func (m *Mapping) Begin(rec NativeRecord) {
 	m.end()
 	m.balance.Records++
-	m.now = current{open: true, rec: rec, native: rec.Place.String(), value: rec.Value, meta: m.now.meta[:0], types: m.now.types}
-	clear(m.now.types)
+	m.now = current{open: true, rec: rec, native: m.placeID(rec.Place), value: rec.Value, meta: m.now.meta[:0], types: m.now.types[:0]}
 	m.queue.begin(m.balance.Records)
 	m.drain(false, false)
 	if m.balance.Records%1000 == 0 && m.balance.tooBad(m.options.MaxBad) {
 		m.tooBad()
 	}
+}
+
+// placeID returns the native id of a record that has none of its own: its place within the
+// recording, which does not depend on where the recording lies or what it is called.
+func (m *Mapping) placeID(p Place) string {
+	file := p.File
+	if rest, inside := strings.CutPrefix(file, m.root); inside {
+		file = strings.TrimPrefix(rest, "/")
+	} else if rest, beside := strings.CutPrefix(file, path.Dir(m.root)+"/"); beside {
+		file = rest
+	}
+	id := file + ":" + strconv.Itoa(p.Line)
+	if p.Line == 0 {
+		id = file + ":" + strconv.FormatInt(p.Offset, 10)
+	}
+	return id + p.Pointer
 }
 
 // idle says that the recording has no further record for now: the signals that are
@@ -120,11 +142,13 @@ func (m *Mapping) end() {
 		m.clock += Instant(ReadingTime(r.length))
 	}
 	switch {
+	case r.fate == skipped:
+		// It is counted with its rule, also if the end of the recording gave it signals.
 	case r.fate == unreadable:
 		m.balance.Unreadable++
 	case r.fate == kept:
 		m.balance.Kept++
-	case r.count > 0:
+	case r.count > 0 || r.fate == released:
 		m.balance.Mapped++
 	case r.fate == held:
 		m.balance.Held++
@@ -184,12 +208,15 @@ func ReadingTime(n int) time.Duration {
 }
 
 // SetNativeID says the id that the record has in its recording; without it, it is
-// the record's place. It must be unique in the recording.
+// the record's place in it. It must be unique in the recording.
 func (m *Mapping) SetNativeID(id string) {
 	if id != "" {
 		m.now.native = id
 	}
 }
+
+// NativeID returns the id of the current record.
+func (m *Mapping) NativeID() string { return m.now.native }
 
 // SetNative sets the value that [Options.KeepNative] keeps. [NativeRecord.Value] is the default.
 func (m *Mapping) SetNative(v signal.Value) { m.now.value = v }
@@ -208,7 +235,7 @@ func (m *Mapping) SetSession(id string) {
 	if id == "" {
 		return
 	}
-	m.session = id
+	m.session = strings.Clone(id)
 	m.Origin("session", signal.Text(id))
 }
 
@@ -238,6 +265,7 @@ func (m *Mapping) Repeats(id string) bool {
 	if m.recent == nil {
 		m.recent = map[string]bool{}
 	}
+	id = strings.Clone(id) // the text of a record is a part of all of it
 	m.recent[id] = true
 	m.recentOrder = append(m.recentOrder, id)
 	if len(m.recentOrder) > recentIDs {
@@ -265,6 +293,10 @@ func (m *Mapping) Hold() {
 
 // Release says that n records that were held are mapped now.
 func (m *Mapping) Release(n int) {
+	if n > m.balance.Held && m.now.open && m.now.count == 0 && m.now.fate == held {
+		// The current record is among them, at the end of the recording.
+		m.now.fate = released
+	}
 	n = min(n, m.balance.Held)
 	m.balance.Held -= n
 	m.balance.Mapped += n
@@ -278,6 +310,16 @@ func (m *Mapping) Keep(kind string) {
 	}
 	m.now.fate = kept
 	m.Emit(m.format.Name+"."+kindWord(kind), "", v)
+}
+
+// KeepPart keeps a part of the current record, such as a block of a kind that the format does
+// not know, as a signal of the type FORMAT.KIND with the part as payload. The record
+// itself counts as mapped.
+func (m *Mapping) KeepPart(kind, corr string, part signal.Value) {
+	if part.Kind() != signal.KindObject {
+		part = signal.NewObject(1).Add("value", cmpValue(part)).Value()
+	}
+	m.Emit(m.format.Name+"."+kindWord(kind), corr, part)
 }
 
 // Unreadable keeps a record that cannot be read as a signal FORMAT.unreadable with its
@@ -325,13 +367,33 @@ func cmpValue(v signal.Value) signal.Value {
 // ID returns the id of a signal: it depends on the format, the native id and the role
 // alone.
 func ID(format, native, role string) string {
-	h := sha256.New()
-	for _, part := range []string{format, native, role} {
-		h.Write(strconv.AppendInt(nil, int64(len(part)), 10))
-		h.Write([]byte{':'})
-		h.Write([]byte(part))
+	text := make([]byte, 0, 160)
+	for _, part := range [...]string{format, native, role} {
+		text = strconv.AppendInt(text, int64(len(part)), 10)
+		text = append(append(text, ':'), part...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:16])
+}
+
+// typeCounts counts the signals of a record by type. A record has few types.
+type typeCounts []typeCount
+
+type typeCount struct {
+	typ string
+	n   int
+}
+
+// next returns the number of signals of a type before, and counts one more.
+func (c *typeCounts) next(typ string) int {
+	for i := range *c {
+		if t := &(*c)[i]; t.typ == typ {
+			t.n++
+			return t.n - 1
+		}
+	}
+	*c = append(*c, typeCount{typ, 1})
+	return 0
 }
 
 // Emit emits a signal of any type. A corr of "" is none. The type of a kind of signal
@@ -373,15 +435,13 @@ func (m *Mapping) emitOrigin() {
 func (m *Mapping) emitRaw(typ, corr string, payload signal.Value) {
 	r := &m.now
 	// The number tells the signals of one type in one record apart.
-	role := typ + "/" + strconv.Itoa(r.types[typ])
-	if r.types == nil {
-		r.types = map[string]int{}
-	}
-	r.types[typ]++
+	role := append(append(m.role[:0], typ...), '/')
+	role = strconv.AppendInt(role, int64(r.types.next(typ)), 10)
+	m.role = role
 	sig := &signal.Signal{
-		ID:      ID(m.format.Name, r.native, role),
+		ID:      ID(m.format.Name, r.native, string(role)),
 		Type:    typ,
-		Source:  "import:" + m.format.Name,
+		Source:  m.source,
 		Payload: payload,
 	}
 	if corr != "" {

@@ -31,6 +31,8 @@
 //   - Every native record counts once in the [Balance]: as mapped, kept, skipped by a
 //     named rule, unreadable, or held back.
 //   - Memory does not grow with the length of a recording that is read by lines.
+//
+// docs/glossary.md has the nouns, docs/import.md the formats.
 package recording
 
 import (
@@ -179,7 +181,7 @@ func (f Format) Open(fsys fs.FS, name string, options Options) *Reading {
 func (r *Reading) Items() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		r.balance = Balance{}
-		m := newMapping(r.format, r.options, &r.balance, yield)
+		m := newMapping(r.format, r.input.Name, r.options, &r.balance, yield)
 		in := r.input
 		in.mapping, r.mapping = m, m
 		defer func() { r.mapping = nil }()

@@ -1,8 +1,8 @@
 package recording
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -39,7 +39,7 @@ func (m *Mapping) agent(id string) *agent {
 	a := m.agents[id]
 	if a == nil {
 		a = &agent{state: Idle}
-		m.agents[id] = a
+		m.agents[strings.Clone(id)] = a
 	}
 	return a
 }
@@ -86,7 +86,7 @@ func (m *Mapping) Call(corr, agentID, tool, callID string, input signal.Value) {
 	o := signal.NewObject(4).Text("toolName", tool).Text("agentId", agentID)
 	if callID != "" {
 		o.Text("callId", callID)
-		m.calls.add(callID, call{tool, agentID, corr})
+		m.calls.add(strings.Clone(callID), call{strings.Clone(tool), strings.Clone(agentID), strings.Clone(corr)})
 	}
 	if k := input.Kind(); k != signal.KindAbsent && k != signal.KindNull {
 		o.Add("input", AsObject(input))
@@ -128,9 +128,14 @@ func (m *Mapping) Result(corr string, r Answer) {
 		o.Add("output", AsObject(r.Output))
 	}
 	m.Emit("tool_result", corr, o.Value())
+	// An agent that waited, for a permission of this call or another, goes on with the answer.
 	a := m.agent(c.agent)
-	if a.open = max(a.open-1, 0); a.open == 0 && a.state == Acting {
+	a.open = max(a.open-1, 0)
+	switch {
+	case a.open == 0 && (a.state == Acting || a.state == Waiting):
 		m.State(corr, c.agent, Thinking, "")
+	case a.open > 0 && a.state == Waiting:
+		m.State(corr, c.agent, Acting, "")
 	}
 }
 
@@ -279,14 +284,25 @@ type SavedRecord struct {
 	native string
 	value  signal.Value
 	meta   signal.Object
-	types  map[string]int
+	types  typeCounts
 	held   bool
 }
 
-// Save returns the current record.
+// Save returns the current record. A record that has given signals is kept without its
+// value, so that what waits for later records stays small.
 func (m *Mapping) Save() SavedRecord {
 	r := &m.now
-	return SavedRecord{r.rec, r.native, r.value, slices.Clone(r.meta), maps.Clone(r.types), r.count == 0 && r.fate == held}
+	k := SavedRecord{
+		rec: r.rec, native: strings.Clone(r.native), value: r.value,
+		meta: slices.Clone(r.meta), types: slices.Clone(r.types), held: r.count == 0 && r.fate == held,
+	}
+	for i := range k.meta {
+		k.meta[i].Value = slices.Clone(k.meta[i].Value)
+	}
+	if r.count > 0 {
+		k.value, k.rec.Value = nil, nil
+	}
+	return k
 }
 
 // Within emits what do emits as signals of an earlier record, with its id, metadata and

@@ -19,8 +19,9 @@ type timeQueue struct {
 	now     Instant // the time of the last signal
 	told    bool    // now is set
 	groups  []group
-	record  int  // the number of the current record
-	torn    bool // its time is not known yet
+	spare   []pendingItem // space for the items of a group
+	record  int           // the number of the current record
+	torn    bool          // its time is not known yet
 }
 
 // group are the signals of one record that have one time.
@@ -67,7 +68,27 @@ func (q *timeQueue) add(item Item, meta *signal.Object) {
 		q.groups = append(q.groups, group{record: q.record})
 	}
 	last := &q.groups[len(q.groups)-1]
+	if last.items == nil {
+		last.items, q.spare = q.spare, nil
+	}
 	last.items = append(last.items, pendingItem{item, meta})
+}
+
+// shift removes the first group. If there are few, as nearly always, the others move down, so
+// that the space is used again.
+func (q *timeQueue) shift() {
+	if items := q.groups[0].items; cap(items) <= lookAhead {
+		clear(items)
+		q.spare = items[:0]
+	}
+	if len(q.groups) > 2*lookAhead {
+		q.groups[0] = group{}
+		q.groups = q.groups[1:]
+		return
+	}
+	n := copy(q.groups, q.groups[1:])
+	q.groups[n] = group{}
+	q.groups = q.groups[:n]
 }
 
 // verdict on the time of a group.
@@ -179,8 +200,7 @@ func (m *Mapping) drain(atEnd, final bool) {
 		for i := range g.items {
 			m.deliver(&g.items[i], q.now, moved, ahead && g.timed)
 		}
-		q.groups[0] = group{}
-		q.groups = q.groups[1:]
+		q.shift()
 	}
 }
 
