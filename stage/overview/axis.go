@@ -91,6 +91,10 @@ func (a *axis) at(t time.Duration) float64 {
 	return 0
 }
 
+// half returns the half of a width. The conversion keeps a compiler from fusing it with a sum,
+// whose result would differ between machines.
+func half(v float64) float64 { return float64(v / 2) }
+
 // tick is a labelled instant of an axis.
 type tick struct {
 	x    float64

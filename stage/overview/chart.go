@@ -21,10 +21,10 @@ func (t *timeline) chart() {
 	top := t.y + 8
 	bottom := top + chartHigh
 	last := o.usage[len(o.usage)-1]
-	c.Write(picture.TextLine{Text: number(last.tokens) + " tokens", X: margin, Y: top + 12, Size: small, Most: gutter - 14, Bold: true, Color: tokenColor})
+	c.Write(picture.CanvasText{Text: number(last.tokens) + " tokens", X: margin, Y: top + 12, Size: small, Most: gutter - 14, Bold: true, Color: tokenColor})
 	t.line(top, bottom, 2, tokenColor, func(p usagePoint) float64 { return float64(p.tokens) / math.Max(1, float64(last.tokens)) })
 	if last.cost > 0 {
-		c.Write(picture.TextLine{Text: "cost " + money(last.cost), X: margin, Y: top + 28, Size: small, Most: gutter - 14, Bold: true, Color: costColor})
+		c.Write(picture.CanvasText{Text: "cost " + money(last.cost), X: margin, Y: top + 28, Size: small, Most: gutter - 14, Bold: true, Color: costColor})
 		t.line(top, bottom, 1.5, costColor, func(p usagePoint) float64 { return p.cost / last.cost })
 	}
 	t.y = bottom + 6
@@ -58,26 +58,26 @@ func (t *timeline) ruler(top float64) {
 	for _, tick := range t.axis.ticks(90) {
 		c.Stroke(tick.x, top, tick.x, t.y, .7, faint)
 		w := picture.TextWidth(tick.text, small, false)
-		x := math.Min(math.Max(tick.x, margin+w/2), c.Width()-margin-w/2)
-		if x-w/2 < end+8 {
+		x := math.Min(math.Max(tick.x, margin+half(w)), c.Width()-margin-half(w))
+		if x-half(w) < end+8 {
 			continue
 		}
-		end = x + w/2
-		c.Write(picture.TextLine{Text: tick.text, X: x, Y: t.y + 14, Size: small, Most: w + 1, Align: picture.AlignMiddle, Color: c.Colors.Dim})
+		end = x + half(w)
+		c.Write(picture.CanvasText{Text: tick.text, X: x, Y: t.y + 14, Size: small, Most: w + 1, Align: picture.AlignMiddle, Color: c.Colors.Dim})
 	}
 	t.y += 18
 	end = math.Inf(-1)
 	for i := 1; i < len(t.axis.pieces); i++ {
 		before, after := t.axis.pieces[i-1], t.axis.pieces[i]
-		x := before.x + before.w + cutWidth/2
-		c.Rect(x-cutWidth/2+4, top, cutWidth-8, t.y-18-top, 0, picture.Fade(c.Colors.Dim, .12))
+		x := before.x + before.w + half(cutWidth)
+		c.Rect(x-half(cutWidth)+4, top, cutWidth-8, t.y-18-top, 0, picture.Fade(c.Colors.Dim, .12))
 		text := span(after.from - before.to)
 		w := picture.TextWidth(text, tiny, false)
-		if x-w/2 < end+6 {
+		if x-half(w) < end+6 {
 			continue
 		}
-		end = x + w/2
-		c.Write(picture.TextLine{Text: text, X: x, Y: t.y + 10, Size: tiny, Most: w + 1, Align: picture.AlignMiddle, Color: c.Colors.Note})
+		end = x + half(w)
+		c.Write(picture.CanvasText{Text: text, X: x, Y: t.y + 10, Size: tiny, Most: w + 1, Align: picture.AlignMiddle, Color: c.Colors.Note})
 	}
 	if len(t.axis.pieces) > 1 {
 		t.y += 14
@@ -103,7 +103,7 @@ func (t *timeline) legend() {
 			x, t.y = margin, t.y+18
 		}
 		draw(x, t.y)
-		c.Write(picture.TextLine{Text: text, X: x + 17, Y: t.y + 10, Size: small, Most: math.Min(w+1, c.Width()-2*margin-17), Color: c.Colors.Dim})
+		c.Write(picture.CanvasText{Text: text, X: x + 17, Y: t.y + 10, Size: small, Most: math.Min(w+1, c.Width()-2*margin-17), Color: c.Colors.Dim})
 		x += w + 36
 	}
 	for _, p := range toolplace.Places() {
@@ -149,7 +149,7 @@ func (t *timeline) notes() {
 		notes = append(notes, fmt.Sprintf("%s left out beyond the limits", count(t.o.left, "element is", "elements are")))
 	}
 	for _, note := range notes {
-		t.c.Write(picture.TextLine{Text: note, X: margin, Y: t.y + 10, Size: small, Most: t.c.Width() - 2*margin, Color: t.c.Colors.Dim})
+		t.c.Write(picture.CanvasText{Text: note, X: margin, Y: t.y + 10, Size: small, Most: t.c.Width() - 2*margin, Color: t.c.Colors.Dim})
 		t.y += 16
 	}
 }

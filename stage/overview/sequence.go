@@ -86,7 +86,7 @@ func (o *Overview) Sequence(number int, opt Options) *picture.Drawing {
 	s := &sequence{o: o, c: picture.NewCanvas(wide, opt.Theme), page: p}
 	c := s.c
 	most := (c.Width() - 3*margin) / 2
-	c.Write(picture.TextLine{Text: opt.Title, X: margin, Y: margin + 14, Size: 15, Most: most, Bold: true, Color: c.Colors.Text})
+	c.Write(picture.CanvasText{Text: opt.Title, X: margin, Y: margin + 14, Size: 15, Most: most, Bold: true, Color: c.Colors.Text})
 	where := fmt.Sprintf("page %d of %d", number, len(pages))
 	if len(o.messages) > 0 {
 		where += fmt.Sprintf(" · messages %d to %d of %d", p.from+1, p.to, len(o.messages))
@@ -94,7 +94,7 @@ func (o *Overview) Sequence(number int, opt Options) *picture.Drawing {
 	if o.left > 0 {
 		where += fmt.Sprintf(" · %d left out", o.left)
 	}
-	c.Write(picture.TextLine{Text: where, X: c.Width() - margin, Y: margin + 14, Size: small, Most: most, Align: picture.AlignEnd, Color: c.Colors.Dim})
+	c.Write(picture.CanvasText{Text: where, X: c.Width() - margin, Y: margin + 14, Size: small, Most: most, Align: picture.AlignEnd, Color: c.Colors.Dim})
 	s.columns(margin + 32)
 	y := margin + 32 + headHigh + 14
 	bottom := y + float64(rowHigh*float64(p.to-p.from)) + 6
@@ -106,7 +106,7 @@ func (o *Overview) Sequence(number int, opt Options) *picture.Drawing {
 		y += rowHigh
 	}
 	if p.from == p.to {
-		c.Write(picture.TextLine{Text: "no messages", X: margin, Y: y + small, Size: small, Most: 200, Color: c.Colors.Dim})
+		c.Write(picture.CanvasText{Text: "no messages", X: margin, Y: y + small, Size: small, Most: 200, Color: c.Colors.Dim})
 		bottom += 20
 	}
 	c.Omit(o.left)
@@ -131,15 +131,15 @@ func (s *sequence) columns(y float64) {
 		x := left + float64(step*(float64(i)+.5))
 		s.x[a] = x
 		w := math.Min(step-10, 170)
-		c.Bar(x-w/2, y, w, headHigh, 5, picture.Mix(c.Colors.Ground, c.Colors.Dim, .3))
-		c.Write(picture.TextLine{Text: s.o.agents[a].name, X: x, Y: y + 17, Size: 12, Most: w - 10, Align: picture.AlignMiddle, Bold: true, Color: c.Colors.Text})
+		c.Bar(x-half(w), y, w, headHigh, 5, picture.Mix(c.Colors.Ground, c.Colors.Dim, .3))
+		c.Write(picture.CanvasText{Text: s.o.agents[a].name, X: x, Y: y + 17, Size: 12, Most: w - 10, Align: picture.AlignMiddle, Bold: true, Color: c.Colors.Text})
 	}
 }
 
 // row draws a message with its time.
 func (s *sequence) row(m *message, y float64) {
 	c := s.c
-	c.Write(picture.TextLine{Text: clock(m.at - s.o.first), X: margin + clockWide - 26, Y: y + 17, Size: tiny, Most: clockWide - 26, Align: picture.AlignEnd, Color: c.Colors.Dim})
+	c.Write(picture.CanvasText{Text: clock(m.at - s.o.first), X: margin + clockWide - 26, Y: y + 17, Size: tiny, Most: clockWide - 26, Align: picture.AlignEnd, Color: c.Colors.Dim})
 	from, ok := s.x[m.from]
 	to, known := s.x[m.to]
 	switch {
@@ -172,12 +172,12 @@ func (s *sequence) note(m *message, x, y float64, fill color.NRGBA) {
 	const pad = 8.0
 	left, right := margin+clockWide-10, c.Width()-margin
 	w := math.Min(picture.TextWidth(text, small, false)+2*pad, right-left)
-	at := math.Min(math.Max(left, x-w/2), right-w)
+	at := math.Min(math.Max(left, x-half(w)), right-w)
 	c.Bar(at, y+3, w, rowHigh-10, 5, fill)
 	if m.failures > 0 {
 		c.Rect(at, y+rowHigh-10, w, 3, 0, c.Colors.Bad)
 	}
-	c.Write(picture.TextLine{Text: text, X: at + pad, Y: y + 18, Size: small, Most: w - 2*pad + 1, Color: c.Colors.Text})
+	c.Write(picture.CanvasText{Text: text, X: at + pad, Y: y + 18, Size: small, Most: w - 2*pad + 1, Color: c.Colors.Text})
 }
 
 // arrow draws a row from one agent to another, with its text above the arrow. A text that is
@@ -193,10 +193,10 @@ func (s *sequence) arrow(m *message, from, to, y float64) {
 	}
 	left, right := margin+clockWide-10, c.Width()-margin
 	w := math.Min(picture.TextWidth(m.text, small, false), right-left)
-	middle := (from + to) / 2
-	x := math.Min(math.Max(left, middle-w/2), right-w)
+	middle := half(from + to)
+	x := math.Min(math.Max(left, middle-half(w)), right-w)
 	c.Rect(x-3, y+1, w+6, 15, 3, c.Colors.Ground)
-	c.Write(picture.TextLine{Text: m.text, X: x, Y: y + 12, Size: small, Most: w + 1, Color: ink})
+	c.Write(picture.CanvasText{Text: m.text, X: x, Y: y + 12, Size: small, Most: w + 1, Color: ink})
 	y += rowHigh - 10
 	ahead := 1.0
 	if to < from {

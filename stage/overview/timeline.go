@@ -76,7 +76,7 @@ func (o *Overview) Timeline(opt Options) *picture.Drawing {
 	t := &timeline{o: o, c: picture.NewCanvas(opt.width(), opt.Theme)}
 	t.head(opt.Title)
 	if o.signals == 0 {
-		t.c.Write(picture.TextLine{Text: "no signals", X: margin, Y: t.y + small, Size: small, Most: 200, Color: t.c.Colors.Dim})
+		t.c.Write(picture.CanvasText{Text: "no signals", X: margin, Y: t.y + small, Size: small, Most: 200, Color: t.c.Colors.Dim})
 		return t.c.Finish(t.y + 40)
 	}
 	left := margin + gutter
@@ -108,8 +108,8 @@ func (o *Overview) busy(from, to time.Duration) bool {
 func (t *timeline) head(title string) {
 	c := t.c
 	most := (c.Width() - 3*margin) / 2
-	c.Write(picture.TextLine{Text: title, X: margin, Y: margin + 14, Size: 15, Most: most, Bold: true, Color: c.Colors.Text})
-	c.Write(picture.TextLine{Text: t.o.totals(), X: c.Width() - margin, Y: margin + 14, Size: small, Most: most, Align: picture.AlignEnd, Color: c.Colors.Dim})
+	c.Write(picture.CanvasText{Text: title, X: margin, Y: margin + 14, Size: 15, Most: most, Bold: true, Color: c.Colors.Text})
+	c.Write(picture.CanvasText{Text: t.o.totals(), X: c.Width() - margin, Y: margin + 14, Size: small, Most: most, Align: picture.AlignEnd, Color: c.Colors.Dim})
 	t.y = margin + 32
 }
 
@@ -221,7 +221,7 @@ func (t *timeline) lane(name string, of func(agent int) bool) {
 	}
 	t.points(of, top)
 	t.y += 5
-	c.Write(picture.TextLine{Text: name, X: margin, Y: (top+t.y)/2 + 4, Size: small, Most: gutter - 14, Color: c.Colors.Text})
+	c.Write(picture.CanvasText{Text: name, X: margin, Y: half(top+t.y) + 4, Size: small, Most: gutter - 14, Color: c.Colors.Text})
 	c.Stroke(margin, t.y, c.Width()-margin, t.y, .7, picture.Fade(c.Colors.Dim, .35))
 }
 
@@ -350,7 +350,7 @@ func (t *timeline) bar(b bar) {
 		}
 	}
 	if picture.TextWidth(text, tiny, false)+6 <= b.w {
-		c.Write(picture.TextLine{Text: text, X: b.x + 3, Y: t.y + callHigh - 4, Size: tiny, Most: b.w - 5, Color: letters})
+		c.Write(picture.CanvasText{Text: text, X: b.x + 3, Y: t.y + callHigh - 4, Size: tiny, Most: b.w - 5, Color: letters})
 	}
 }
 

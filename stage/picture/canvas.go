@@ -47,8 +47,8 @@ func TextWidth(text string, size float64, bold bool) float64 {
 	return width(strings.TrimSpace(clean(text)), size, bold)
 }
 
-// TextLine is a line of text on a canvas.
-type TextLine struct {
+// CanvasText is a line of text on a canvas.
+type CanvasText struct {
 	Text  string
 	X, Y  float64 // of its baseline, at its beginning, middle or end
 	Size  float64
@@ -69,7 +69,7 @@ const (
 )
 
 // Write writes a line and returns its box.
-func (c *Canvas) Write(l TextLine) Box {
+func (c *Canvas) Write(l CanvasText) Box {
 	if !finite(l.X, l.Y, l.Size) {
 		return Box{}
 	}
