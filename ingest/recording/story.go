@@ -311,6 +311,12 @@ func (m *Mapping) Within(k SavedRecord, do func()) {
 	now := m.now
 	m.now = current{open: now.open, rec: k.rec, native: k.native, value: k.value, meta: k.meta, types: k.types, count: 1, fate: now.fate, sized: true}
 	do()
+	if k.native == now.native {
+		// It is the current record itself: what follows must have further ids.
+		now.types, now.count = m.now.types, max(now.count, 1)
+		m.now = now
+		return
+	}
 	m.now = now
 	if k.held {
 		m.Release(1)
