@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
+	"github.com/sajou-dev/sajou-go/ingest/codex"
+	"github.com/sajou-dev/sajou-go/ingest/hooks"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -23,6 +25,8 @@ func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
 		claudecode.Format(),
+		hooks.Format(),
+		codex.Format(),
 	}
 }
 

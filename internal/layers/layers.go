@@ -89,7 +89,9 @@ var layers = []layer{
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
 	{"ingest/claudecode", timeless, []string{"signal", "ingest/recording"}},
-	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode"}},
+	{"ingest/hooks", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/codex", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
