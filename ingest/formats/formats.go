@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
+	"github.com/sajou-dev/sajou-go/ingest/flatspans"
+	"github.com/sajou-dev/sajou-go/ingest/jaeger"
+	"github.com/sajou-dev/sajou-go/ingest/otlp"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -23,6 +26,9 @@ func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
 		claudecode.Format(),
+		otlp.Format(),
+		jaeger.Format(),
+		flatspans.Format(),
 	}
 }
 
