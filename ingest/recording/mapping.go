@@ -65,6 +65,7 @@ const (
 	undecided fate = iota
 	skipped
 	held
+	released
 	unreadable
 	kept
 )
@@ -147,7 +148,7 @@ func (m *Mapping) end() {
 		m.balance.Unreadable++
 	case r.fate == kept:
 		m.balance.Kept++
-	case r.count > 0:
+	case r.count > 0 || r.fate == released:
 		m.balance.Mapped++
 	case r.fate == held:
 		m.balance.Held++
@@ -324,6 +325,10 @@ func (m *Mapping) Hold() {
 
 // Release says that n records that were held are mapped now.
 func (m *Mapping) Release(n int) {
+	if n > m.balance.Held && m.now.open && m.now.count == 0 && m.now.fate == held {
+		// The current record is among them, at the end of the recording.
+		m.now.fate = released
+	}
 	n = min(n, m.balance.Held)
 	m.balance.Held -= n
 	m.balance.Mapped += n
