@@ -10,10 +10,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/ingest/aider"
+	"github.com/sajou-dev/sajou-go/ingest/atif"
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
+	"github.com/sajou-dev/sajou-go/ingest/cline"
 	"github.com/sajou-dev/sajou-go/ingest/codex"
+	"github.com/sajou-dev/sajou-go/ingest/flatspans"
 	"github.com/sajou-dev/sajou-go/ingest/hooks"
+	"github.com/sajou-dev/sajou-go/ingest/jaeger"
+	"github.com/sajou-dev/sajou-go/ingest/mcp"
+	"github.com/sajou-dev/sajou-go/ingest/minisweagent"
+	"github.com/sajou-dev/sajou-go/ingest/openhands"
+	"github.com/sajou-dev/sajou-go/ingest/otlp"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
+	"github.com/sajou-dev/sajou-go/ingest/sweagent"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -27,6 +37,17 @@ func All() []recording.Format {
 		claudecode.Format(),
 		hooks.Format(),
 		codex.Format(),
+		openhands.Format(),
+		sweagent.Format(),
+		minisweagent.Format(),
+		cline.Format(),
+		atif.Format(),
+		aider.Format(),
+		mcp.Format(),
+		minisweagent.ChatFormat(),
+		otlp.Format(),
+		jaeger.Format(),
+		flatspans.Format(),
 	}
 }
 

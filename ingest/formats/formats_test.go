@@ -3,6 +3,7 @@ package formats_test
 import (
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,8 @@ func TestFormats(t *testing.T) {
 // folders are the formats of a collection of real recordings, by its folders.
 var folders = map[string]string{
 	"claude-code": "claude-code", "claude-hooks": "hooks", "codex": "codex", "gemini-cli": "gemini-cli", "copilot-cli": "copilot-cli",
+	"atif": "atif", "cline": "cline", "mini-swe-agent": "mini-swe-agent", "openhands": "openhands", "swe-agent": "swe-agent",
+	"langfuse": "", "otlp": "", "otel-genai": "",
 }
 
 // Each real recording is of one format at most, and of the one that its folder tells.
@@ -46,6 +49,9 @@ func TestDetectReal(t *testing.T) {
 		require.NoError(t, fs.WalkDir(real, ".", func(name string, e fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			if e.IsDir() {
+				if strings.HasPrefix(name, "sdk-conversation") {
+					return fs.SkipDir // the folder is the recording
+				}
 				return nil
 			}
 			text, err := fs.ReadFile(real, name)

@@ -75,6 +75,28 @@ func Nested(v signal.Value) signal.Value {
 	return inner
 }
 
+// Texts returns a text, or the texts of a list of parts such as {"type":"text","text":"…"},
+// joined by line ends. Parts without a text are left out.
+func Texts(v signal.Value) string {
+	if text, ok := v.Text(); ok {
+		return text
+	}
+	if v.Kind() != signal.KindArray {
+		return ""
+	}
+	var parts []string
+	for part := range v.Elements() {
+		text, ok := part.Text()
+		if !ok {
+			text = part.TextOf("text")
+		}
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
 // AsObject returns an object for the input or output of a tool: the value itself
 // if it is an object or a text that parses as one, {} if it is absent or null, and else
 // {"value": v}.

@@ -49,8 +49,8 @@ func TestRemove(t *testing.T) {
 			`{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"version":"1.0","removed":{"parts":4,"bytes":37}},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`},
 		{"an unknown type", `{"id":"1","type":"codex.compact","timestamp":1,"source":"s","payload":{"bob":"x"}}`,
 			`{"id":"1","type":"codex.compact","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":11}},"payload":{"length":11}}`},
-		{"the origin", `{"id":"1","type":"import.recording","timestamp":1,"source":"s","payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redaction":{"digest":"00112233445566ff"},"cwd":"/home/bob"}}`,
-			`{"id":"1","type":"import.recording","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":9}},"payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redaction":{"digest":"00112233445566ff"}}}`},
+		{"the origin", `{"id":"1","type":"import.recording","timestamp":1,"source":"s","payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed","cwd":"/home/bob"}}`,
+			`{"id":"1","type":"import.recording","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":9}},"payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed"}}`},
 		{"a signal that breaks the schema", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"no","severity":"so bad","detail":"d"}}`,
 			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":3,"bytes":9}},"payload":{"message":"[2 bytes]","severity":"[6 bytes]"}}`},
 		{"a position", `{"id":"1","type":"user.click","timestamp":1,"source":"s","payload":{"target":"door","position":{"x":1,"y":2.5}}}`, ""},
@@ -188,7 +188,7 @@ func TestNothingLeaks(t *testing.T) {
 		}
 		envelope := map[string]any{"id": "1", "type": typ, "timestamp": 1, "source": "s", "payload": payload}
 		if rapid.Bool().Draw(t, "annotated") {
-			metadata := rapid.MapOfN(rapid.OneOf(spoken(), rapid.SampledFrom([]string{"record", "cwd", "title", "gitBranch", "summary", "native"})), free(2), 0, 4).Draw(t, "metadata")
+			metadata := rapid.MapOfN(rapid.OneOf(spoken(), rapid.SampledFrom([]string{"record", "cwd", "title", "gitBranch", "summary", "native", "content", "redact"})), free(2), 0, 4).Draw(t, "metadata")
 			metadata["sessionId"] = "s-1"
 			envelope["metadata"] = metadata
 		}

@@ -82,7 +82,7 @@ var structural = set(`
 	token tokens usage input output completion cache cached read write creation reasoning thoughts cost price
 	model provider format version role kind type status state code severity exit success failed final keep
 	time timestamp source started ended duration latency elapsed ms ns us seconds millis skew clamped ahead clock synthetic begin end start
-	attempt retry retries max cut repaired redactions removed parts redaction rules digest digests content none keyed unreadable
+	attempt retry retries max cut repaired redact redactions removed parts redaction rules digest digests content none keyed unreadable
 	stop reason finish level`)
 
 // named are the last words of names whose texts are ids, codes and the like.
@@ -118,7 +118,8 @@ func (r *Remover) structure(v signal.Value) signal.Value {
 		case kind.IsNumber(), kind == signal.KindBool, kind == signal.KindNull:
 			out.Add(name, m)
 			continue
-		case isText && words[len(words)-1] == "digest" && digest.MatchString(text),
+		case isText && (words[len(words)-1] == "digest" || name == "redact") && digest.MatchString(text),
+			name == "content" && text == "removed", // the note of an import
 			isText && (named[words[len(words)-1]] || codes[strings.Join(words, "")]) && isWord(text):
 			out.Add(name, m)
 			continue
