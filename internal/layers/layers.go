@@ -89,7 +89,13 @@ var layers = []layer{
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
+	{"ingest/spans", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/otlp", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
+	{"ingest/jaeger", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
+	{"ingest/flatspans", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
 	{"ingest/claudecode", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/hooks", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/codex", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/openhands", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/sweagent", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/minisweagent", timeless, []string{"signal", "ingest/recording"}},
@@ -97,7 +103,7 @@ var layers = []layer{
 	{"ingest/atif", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/aider", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/mcp", timeless, []string{"signal", "ingest/recording"}},
-	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp"}},
+	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
