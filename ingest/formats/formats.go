@@ -14,9 +14,14 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/atif"
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
 	"github.com/sajou-dev/sajou-go/ingest/cline"
+	"github.com/sajou-dev/sajou-go/ingest/codex"
+	"github.com/sajou-dev/sajou-go/ingest/flatspans"
+	"github.com/sajou-dev/sajou-go/ingest/hooks"
+	"github.com/sajou-dev/sajou-go/ingest/jaeger"
 	"github.com/sajou-dev/sajou-go/ingest/mcp"
 	"github.com/sajou-dev/sajou-go/ingest/minisweagent"
 	"github.com/sajou-dev/sajou-go/ingest/openhands"
+	"github.com/sajou-dev/sajou-go/ingest/otlp"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/ingest/sweagent"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -30,6 +35,8 @@ func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
 		claudecode.Format(),
+		hooks.Format(),
+		codex.Format(),
 		openhands.Format(),
 		sweagent.Format(),
 		minisweagent.Format(),
@@ -38,6 +45,9 @@ func All() []recording.Format {
 		aider.Format(),
 		mcp.Format(),
 		minisweagent.ChatFormat(),
+		otlp.Format(),
+		jaeger.Format(),
+		flatspans.Format(),
 	}
 }
 

@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -27,13 +28,18 @@ type Balance struct {
 	Clamped    int           // records whose time was before that of an earlier one
 	MaxClamped time.Duration // the furthest that one of them was moved
 	Ahead      int           // records whose time was a wrong jump ahead
+	Sorted     int           // records that took effect before one that stands earlier in the file
+	MaxSorted  time.Duration // the furthest that one of them was behind
 	Repaired   int           // records whose text broke a rule of JSON that could be mended
 	Cut        int           // signals of which texts were shortened to fit an entry
+
+	// Notes say why a recording gave no signal at all, see [Mapping.Note].
+	Notes []string
 }
 
 func (b *Balance) clone() Balance {
 	c := *b
-	c.Skipped, c.Signals = maps.Clone(b.Skipped), maps.Clone(b.Signals)
+	c.Skipped, c.Signals, c.Notes = maps.Clone(b.Skipped), maps.Clone(b.Signals), slices.Clone(b.Notes)
 	return c
 }
 

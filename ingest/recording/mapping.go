@@ -155,18 +155,20 @@ func (m *Mapping) end() {
 	}
 }
 
-// finish ends the reading: final emits what the end implies.
-func (m *Mapping) finish(final bool) {
+// finish ends the reading: final emits what the end implies. Whole says that the recording
+// was read to its end.
+func (m *Mapping) finish(whole, final bool) {
 	m.end()
 	if m.failed == nil && m.balance.tooBad(m.options.MaxBad) {
 		m.tooBad()
-		final = false
+		whole, final = false, false
 	}
 	if final && m.begun {
 		m.finishAgents()
 		m.Emit(TypeEnd, "", signal.NewObject(1).Int("records", int64(m.balance.Records)).Value())
 	}
-	m.drain(true, final)
+	// No record will follow in a recording that does not grow, so no jump of time waits for one.
+	m.drain(true, final || whole && !m.format.Grows)
 }
 
 // SetTime says the time of the current record; signals that follow have it. A record
@@ -176,6 +178,36 @@ func (m *Mapping) SetTime(t Instant, ok bool) {
 		m.queue.time(t)
 	}
 }
+
+// Moved says that the format, which knows the times of all records, gave the current one
+// another time than it has: by how much, or that its clock was wrong by a jump ahead.
+func (m *Mapping) Moved(by time.Duration, ahead bool) {
+	if ahead {
+		m.now.meta.Set("clockAhead", signal.Bool(true))
+		m.balance.Ahead++
+		return
+	}
+	m.now.meta.Float("skewMs", float64(by)/float64(time.Millisecond))
+	m.balance.Clamped++
+	m.balance.MaxClamped = max(m.balance.MaxClamped, by)
+}
+
+// Sorted says that n records were put before ones that stand earlier in the file, and
+// by how much the furthest of them was behind.
+func (m *Mapping) Sorted(n int, furthest time.Duration) {
+	m.balance.Sorted += n
+	m.balance.MaxSorted = max(m.balance.MaxSorted, furthest)
+}
+
+// Agent returns the name of the format's main agent.
+func (m *Mapping) Agent() string { return m.format.Agent }
+
+// MaxSkew returns the jump of time that may be a wrong clock, see [Options.MaxSkew].
+func (m *Mapping) MaxSkew() time.Duration { return m.options.MaxSkew }
+
+// KeepsNative reports whether [Options.KeepNative] is set, so that a format that reads all records
+// first knows whether their values are needed.
+func (m *Mapping) KeepsNative() bool { return m.options.KeepNative }
 
 // SetLength says how many bytes of text a record has that somebody has to read or
 // write, in formats without times: the stated clock begins at 0 (or at [Mapping.SetClock]),
@@ -342,6 +374,10 @@ func (m *Mapping) Remark(kind, message string) {
 	m.Emit(TypeRemark, "", signal.NewObject(2).Text("kind", kind).Text("message", message).Value())
 }
 
+// Note says in the [Balance] why a recording gives no signal, where a remark would be
+// the only one.
+func (m *Mapping) Note(message string) { m.balance.Notes = append(m.balance.Notes, message) }
+
 // kindWord makes the name of a kind that is safe in the type of a signal.
 func kindWord(kind string) string {
 	const most = 64
@@ -457,6 +493,7 @@ func (m *Mapping) emitRaw(typ, corr string, payload signal.Value) {
 	}
 	if m.format.Invented {
 		meta.Text("timeSource", "synthetic")
+		m.queue.stated = true
 		m.queue.time(m.clock)
 	}
 	for _, member := range r.meta {

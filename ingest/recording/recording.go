@@ -193,7 +193,7 @@ func (r *Reading) Items() iter.Seq2[Item, error] {
 			err = m.failed
 		}
 		// What was read before an error is whole, but nothing is final then.
-		m.finish(err == nil && r.options.Final)
+		m.finish(err == nil, err == nil && r.options.Final)
 		if err == nil {
 			err = m.failed
 		}

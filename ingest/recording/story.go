@@ -285,7 +285,9 @@ type SavedRecord struct {
 	value  signal.Value
 	meta   signal.Object
 	types  typeCounts
+	count  int
 	held   bool
+	number int // of the record
 }
 
 // Save returns the current record. A record that has given signals is kept without its
@@ -294,7 +296,7 @@ func (m *Mapping) Save() SavedRecord {
 	r := &m.now
 	k := SavedRecord{
 		rec: r.rec, native: strings.Clone(r.native), value: r.value,
-		meta: slices.Clone(r.meta), types: slices.Clone(r.types), held: r.count == 0 && r.fate == held,
+		meta: slices.Clone(r.meta), types: slices.Clone(r.types), count: r.count, held: r.count == 0 && r.fate == held, number: m.balance.Records,
 	}
 	for i := range k.meta {
 		k.meta[i].Value = slices.Clone(k.meta[i].Value)
@@ -306,13 +308,20 @@ func (m *Mapping) Save() SavedRecord {
 }
 
 // Within emits what do emits as signals of an earlier record, with its id, metadata and
-// place, and with the time of the current one. If the record was held, it counts as mapped.
+// place, and with the time of the current one, or the one that do sets. If the record was
+// held, it counts as mapped.
 func (m *Mapping) Within(k SavedRecord, do func()) {
 	now := m.now
-	m.now = current{open: now.open, rec: k.rec, native: k.native, value: k.value, meta: k.meta, types: k.types, count: 1, fate: now.fate, sized: true}
+	m.now = current{open: now.open, rec: k.rec, native: k.native, value: k.value, meta: k.meta, types: k.types, count: k.count, sized: k.count > 0}
 	do()
+	same := now.open && k.number == m.balance.Records
+	if same {
+		// The record has not ended yet, so it is not among the held ones.
+		now.count = max(m.now.count, 1)
+		now.types = slices.Clone(m.now.types)
+	}
 	m.now = now
-	if k.held {
+	if k.held && !same {
 		m.Release(1)
 	}
 }
