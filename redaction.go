@@ -3,7 +3,7 @@ package sajou
 import (
 	"log/slog"
 
-	"github.com/sajou-dev/sajou-go/internal/redact"
+	"github.com/sajou-dev/sajou-go/redact"
 )
 
 // ids are the names of attributes whose values are identifiers, made by the engine or

@@ -170,6 +170,9 @@ func TestCompatibilityPage(t *testing.T) {
 		if dir == "." {
 			dir = "sajou"
 		}
+		if below, _, _ := strings.Cut(dir, "/"); rows[dir] == 0 && strings.Contains(table, "`"+below+"/*`") {
+			continue // a row has the packages below a folder together
+		}
 		if rows[dir] != 1 {
 			t.Errorf("package %s is %d times in the table of packages", dir, rows[dir])
 		}

@@ -2,9 +2,12 @@ package eventlog_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,12 +109,50 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	if ops < 100 {
 		t.Errorf("only %d write operations", ops)
 	}
-	for _, im := range images {
+	// Promises only grow: of the images with the same files the last one is held to all that
+	// the others are.
+	var kept []image
+	seen := map[string]bool{}
+	for _, im := range slices.Backward(images) {
+		if files := digest(t, im.fs, "/"); !seen[files] {
+			seen[files] = true
+			kept = append(kept, im)
+		}
+	}
+	t.Logf("%d of them differ", len(kept))
+	for _, im := range slices.Backward(kept) {
 		recovers(t, im)
 		if t.Failed() {
 			return
 		}
 	}
+}
+
+// digest returns one of all files below a directory.
+func digest(t *testing.T, fs vfs.FS, dir string) string {
+	t.Helper()
+	names, err := fs.List(dir)
+	require.NoError(t, err)
+	slices.Sort(names)
+	sum := sha256.New()
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		require.NoError(t, err)
+		text := ""
+		if info.IsDir() {
+			text = digest(t, fs, path)
+		} else {
+			file, err := fs.Open(path)
+			require.NoError(t, err)
+			data, err := io.ReadAll(file)
+			require.NoError(t, err)
+			require.NoError(t, file.Close())
+			text = string(data)
+		}
+		fmt.Fprintf(sum, "%q %t %d %s", name, info.IsDir(), len(text), text)
+	}
+	return string(sum.Sum(nil))
 }
 
 // recovers opens an image and checks it against the promises.

@@ -3,7 +3,7 @@
 // can resume an earlier attempt.
 //
 // A format is a function that reads signals from a source and yields each as an
-// [Item] with its place; [JSONL] is the one for the protocol's own lines. Other
+// [recording.Item] with its place; [JSONL] is the one for the protocol's own lines. Other
 // formats belong here too, each in a file or a folder of its own: a format does
 // not depend on sessions, and the [Recorder] does not depend on formats.
 //
@@ -31,12 +31,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -46,30 +46,6 @@ const (
 	MaxBatchSignals = 1000
 	MaxBatchBytes   = 4 << 20 // of text that the signals were read from
 )
-
-// Item is one signal of a source.
-type Item struct {
-	Signal *signal.Signal
-	Place  Place
-	Size   int // bytes of the text that it was read from
-}
-
-// Place is where in a source a signal is.
-type Place struct {
-	File string // its name, as messages show it
-	Line int    // from 1
-}
-
-// PlaceError reports that the signal at a place cannot be read or recorded.
-type PlaceError struct {
-	Place
-	Err error
-}
-
-func (e *PlaceError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
-
-// Unwrap returns the cause.
-func (e *PlaceError) Unwrap() error { return e.Err }
 
 // Config configures a [Recorder].
 type Config struct {
@@ -111,8 +87,8 @@ type Recorder struct {
 	progress    func(signals int)
 
 	batch  []*signal.Signal
-	places []Place // of the batch
-	size   int     // of the batch's text
+	places []recording.Place // of the batch
+	size   int               // of the batch's text
 
 	// inFlight is the previous batch, which becomes durable while the next one
 	// is read; nil if there is none.
@@ -160,7 +136,7 @@ func (r *Recorder) Tally() Tally {
 // All records the signals of sources, one after the other. If ctx ends, it still
 // records every signal that was read completely. It
 // returns the first error of a source or of the session.
-func (r *Recorder) All(ctx context.Context, sources ...iter.Seq2[Item, error]) error {
+func (r *Recorder) All(ctx context.Context, sources ...iter.Seq2[recording.Item, error]) error {
 	stopped := r.addAll(ctx, sources)
 	if stopped == nil {
 		stopped = r.checkResumed()
@@ -171,7 +147,7 @@ func (r *Recorder) All(ctx context.Context, sources ...iter.Seq2[Item, error]) e
 	return cmp.Or(r.Flush(context.WithoutCancel(ctx)), stopped)
 }
 
-func (r *Recorder) addAll(ctx context.Context, sources []iter.Seq2[Item, error]) error {
+func (r *Recorder) addAll(ctx context.Context, sources []iter.Seq2[recording.Item, error]) error {
 	for _, source := range sources {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -190,10 +166,10 @@ func (r *Recorder) addAll(ctx context.Context, sources []iter.Seq2[Item, error])
 }
 
 // Add adds a signal. It records the batch when that is full.
-func (r *Recorder) Add(ctx context.Context, item Item) error {
+func (r *Recorder) Add(ctx context.Context, item recording.Item) error {
 	if known, err := r.resumed.has(item.Signal); err != nil {
 		r.mismatch = true
-		return &PlaceError{item.Place, err}
+		return &recording.PlaceError{Place: item.Place, Err: err}
 	} else if known {
 		r.tally.Skipped++
 		return nil
@@ -226,7 +202,7 @@ func (r *Recorder) recordBatch(ctx context.Context) error {
 	if err != nil && len(r.batch) > 0 && isRefusal(err) {
 		for i, sig := range r.batch {
 			if err = r.record(ctx, []*signal.Signal{sig}); err != nil {
-				err = &PlaceError{r.places[i], err}
+				err = &recording.PlaceError{Place: r.places[i], Err: err}
 				break
 			}
 		}

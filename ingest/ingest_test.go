@@ -13,6 +13,7 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -73,7 +74,7 @@ func TestResume(t *testing.T) {
 }
 
 func isPlace(err error, line int) bool {
-	at, ok := errors.AsType[*ingest.PlaceError](err)
+	at, ok := errors.AsType[*recording.PlaceError](err)
 	return ok && at.File == "f" && at.Line == line
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -21,10 +22,10 @@ var ErrLongLine = fmt.Errorf("ingest: the line is longer than %d MiB", MaxLine>>
 // JSONL reads signals of the protocol, one JSON object a line. Blank lines are
 // skipped, and so is a byte order mark. With lenient, signals that break the
 // schema are yielded too, with their Problem set. The sequence ends at the first
-// error, which is a [PlaceError] unless reading failed between lines. File is
+// error, which is a [recording.PlaceError] unless reading failed between lines. File is
 // the name of the source in places. The caller closes r.
-func JSONL(r io.Reader, file string, lenient bool) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
+func JSONL(r io.Reader, file string, lenient bool) iter.Seq2[recording.Item, error] {
+	return func(yield func(recording.Item, error) bool) {
 		parse := signal.Parse
 		if lenient {
 			parse = signal.ParseLenient
@@ -35,16 +36,16 @@ func JSONL(r io.Reader, file string, lenient bool) iter.Seq2[Item, error] {
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			at := Place{file, lines.number}
+			at := recording.Place{File: file, Line: lines.number}
 			var sig *signal.Signal
 			if err == nil {
 				sig, err = parse(line)
 			}
 			if err != nil {
-				yield(Item{}, &PlaceError{at, err})
+				yield(recording.Item{}, &recording.PlaceError{Place: at, Err: err})
 				return
 			}
-			if !yield(Item{sig, at, len(line)}, nil) {
+			if !yield(recording.Item{Signal: sig, Place: at, Size: len(line)}, nil) {
 				return
 			}
 		}

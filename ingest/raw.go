@@ -11,6 +11,7 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/chain"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 )
 
 // RawConfig configures [Raw].
@@ -95,7 +96,7 @@ type rawImport struct {
 func (i *rawImport) run(ctx context.Context) error {
 	line, err := i.next()
 	if errors.Is(err, io.EOF) {
-		err = &PlaceError{Place{i.cfg.File, 1}, fmt.Errorf("%w: the text is empty", eventlog.ErrInvalid)}
+		err = &recording.PlaceError{Place: recording.Place{File: i.cfg.File, Line: 1}, Err: fmt.Errorf("%w: the text is empty", eventlog.ErrInvalid)}
 	}
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (i *rawImport) run(ctx context.Context) error {
 }
 
 func (i *rawImport) place(err error) error {
-	return &PlaceError{Place{i.cfg.File, i.lines.number}, err}
+	return &recording.PlaceError{Place: recording.Place{File: i.cfg.File, Line: i.lines.number}, Err: err}
 }
 
 // next reads the next line.

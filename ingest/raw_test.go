@@ -19,6 +19,7 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -163,9 +164,9 @@ func TestRawRefusesWhatDoesNotFollow(t *testing.T) {
 			eng := store(t)
 			tally, err := ingest.Raw(t.Context(), eng, strings.NewReader(strings.Join(tt.change(slices.Clone(lines)), "")), ingest.RawConfig{File: "f"})
 			require.ErrorIs(t, err, tt.want)
-			var place *ingest.PlaceError
+			var place *recording.PlaceError
 			require.ErrorAs(t, err, &place)
-			require.Equal(t, ingest.Place{File: "f", Line: tt.line}, place.Place)
+			require.Equal(t, recording.Place{File: "f", Line: tt.line}, place.Place)
 			require.Equal(t, tt.entries, tally.Entries)
 			tally, err = ingest.Raw(t.Context(), eng, strings.NewReader(text), ingest.RawConfig{})
 			require.NoError(t, err)

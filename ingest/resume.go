@@ -8,6 +8,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -38,7 +39,12 @@ func recordedOf(ctx context.Context, log *eventlog.SessionReader, definitions []
 			return nil, err
 		}
 		switch e.Kind {
-		case eventlog.KindSession, eventlog.KindSignal:
+		case eventlog.KindSession:
+			continue
+		case eventlog.KindSignal:
+			if sig, err := signal.Decode(e.Data); err == nil && sig.Type == recording.TypeEnd {
+				return nil, mismatch("entry %d of %q says that the recording is complete", e.Seq, log.Name())
+			}
 			continue
 		case eventlog.KindDefine:
 			if defined < len(definitions) && isDefinition(&e, definitions[defined]) {

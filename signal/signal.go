@@ -84,6 +84,7 @@
 package signal
 
 import (
+	"errors"
 	"fmt"
 	"unicode/utf8"
 	"unsafe"
@@ -291,6 +292,16 @@ func (s *Signal) Validate() error {
 		return e
 	}
 	return nil
+}
+
+// Recheck sets the Problem to the reason why the schema refuses the signal in its present
+// state, "" if the schema accepts it. A program that changes the signals of a sender
+// calls it, because the Problem is about the signal as it came.
+func (s *Signal) Recheck() {
+	s.Problem = ""
+	if refused, ok := errors.AsType[*FieldError](s.Validate()); ok {
+		s.Problem = refused.problem()
+	}
 }
 
 // sound returns why v is not one complete, well-formed object, nil if it is.

@@ -321,3 +321,20 @@ func TestDecodeAllocations(t *testing.T) {
 		}
 	}
 }
+
+// A signal that was changed has the problem of its present state.
+func TestRecheck(t *testing.T) {
+	text := `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"m","severity":"bad"}}`
+	s, err := signal.ParseLenient([]byte(text))
+	require.NoError(t, err)
+	before := s.Problem
+	require.NotEmpty(t, before)
+	s.Recheck()
+	require.Equal(t, before, s.Problem, "unchanged")
+	s.Payload = signal.NewObject(2).Text("message", "m").Text("severity", "error").Value()
+	s.Recheck()
+	require.Empty(t, s.Problem)
+	s.Payload = signal.NewObject(1).Text("message", "m").Value()
+	s.Recheck()
+	require.Equal(t, "/payload/severity: is required", s.Problem)
+}

@@ -92,6 +92,7 @@ func TestWriterDiscards(t *testing.T) {
 		_, err := s.Get("a", 1)
 		discarded <- err
 	}()
+	require.Eventually(t, func() bool { return w.Queued() == 0 }, time.Minute, time.Millisecond, "the images of a leave the queue first")
 	close(release)
 	require.NoError(t, <-discarded, "it has waited for the image that was being stored")
 	w.Offer("b", 0, image(5, 10))

@@ -12,3 +12,10 @@ func Inflate(frame []byte, length int) ([]byte, error) { return inflate(frame, l
 func Checksum(session string, seq uint64, value []byte) uint64 {
 	return checksum(session, eventlog.Seq(seq), value)
 }
+
+// Queued returns the number of images that wait to be stored.
+func (w *Writer) Queued() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue)
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"image"
@@ -154,6 +155,15 @@ func TestExamples(t *testing.T) {
 		files[name], err = os.ReadFile(from)
 		require.NoError(t, err)
 	}
+	files["transcript.jsonl"] = files["session.jsonl"]
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	_, err = zipped.Write(files["session.jsonl"])
+	require.NoError(t, errors.Join(err, zipped.Close()))
+	files["traces.json.gz"] = packed.Bytes()
+	project := filepath.Join(home, ".claude/projects/my-project")
+	require.NoError(t, os.MkdirAll(project, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(project, "a.jsonl"), files["session.jsonl"], 0o644))
 	files["interview.yaml"] = []byte("beats: [{id: a, description: d, character_instruction: x, target_turn: 1}]\n")
 	files["series/first.yaml"] = files["interview.yaml"]
 	files["greeting.json"] = []byte(`{"id": "hello", "script": [{"advance": 100}], "definitions": []}`)

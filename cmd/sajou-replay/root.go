@@ -17,6 +17,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/logcmd"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/stagecmd"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/statecmd"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/textcmd"
 	"github.com/sajou-dev/sajou-go/internal/spelling"
 )
 
@@ -199,8 +200,8 @@ The help of a command says which apply to it.`,
 	root.SetErr(a.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	addGroup(root, groupRecord, "Record and read sessions:",
-		demoCommand(a), logcmd.Import(a), logcmd.Export(a),
-		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a))
+		demoCommand(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
+		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a), textcmd.Transcript(a), textcmd.Grep(a))
 	addGroup(root, groupTime, "See a moment, and find one:",
 		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Blame(a), stagecmd.Play(a), stagecmd.Render(a))
 	addGroup(root, groupAudit, "Verify, back up, repair and delete:",

@@ -340,7 +340,7 @@ func randomly(t *rapid.T, r *rand.Rand, e *episode.Episode, turns int) []signal.
 		_, records, err = s.Respond(director.Response{Turn: s.Turn(), Attempt: 1, Text: strings.Join(text, ", ")})
 		take(records, err)
 		for _, subject := range s.Awaiting() {
-			_, records, err := s.Judge(director.Verdict{Turn: s.Turn(), Attempt: 1, Subject: subject, Raw: []string{"YES", "NO"}[r.Intn(2)]})
+			_, records, err := s.Judge(director.Verdict{Turn: s.Turn(), Attempt: 1, Subject: subject, Raw: []string{"YES", "NO", "YES", "NO", "Hard to say."}[r.Intn(5)]})
 			take(records, err)
 		}
 	}

@@ -51,7 +51,7 @@ func (l *linter) stage() {
 // "set" takes.
 var (
 	shown = map[string]kinds{
-		"actor": isString, "label": isString, "look": isOther, "x": isNumber, "y": isNumber, "visible": isBool,
+		"actor": isString, "label": isString, "look": isString, "x": isNumber, "y": isNumber, "visible": isBool,
 		"opacity": isNumber, "tint": isString, "strength": isNumber, "scale": isNumber, "rotation": isNumber, "layer": isNumber,
 		"state": isString, "text": isString, "textOpacity": isNumber, "moving": isOther, "conflicted": isBool, "home": isString, "height": isNumber,
 	}

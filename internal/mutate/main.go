@@ -1,6 +1,6 @@
 // Mutate breaks the code on purpose and tells which breaks no test notices.
 //
-//	go run ./internal/mutate [-seed N] [-n N] [-group NAME,...] [-at PLACE,...] [-far] [-v]
+//	go run ./internal/mutate [-seed N] [-n N] [-group NAME,...] [-at PLACE,...] [-far=false] [-v]
 //
 // Of each group of packages it draws a sample of single changes: negated
 // conditions, comparisons and numbers that are off by one, dropped statements
@@ -8,10 +8,12 @@
 // one program a package of tests; the environment selects the one that takes
 // effect, so a change costs no compilation. Each test runs once without a
 // change, which tells which changes it passes. A change is then tested with the
-// tests that pass it, those of its own package first, then those of the group;
-// with -far also with the tests of all other packages that import it. A change
-// that does not compile is replaced by another. The working tree is not touched:
-// the go command reads the changed files through an overlay.
+// tests that pass it, those of its own package first, then those of the group.
+// The changes that these miss are tested with the tests of the other packages
+// that depend on the changed one, the nearest first, until one notices; -far=false
+// leaves them out. A change that does not compile is replaced by another. The
+// working tree is not touched: the go command reads the changed files through an
+// overlay.
 //
 // equivalent.txt lists changes that alter no behaviour, each with the reason.
 // They count neither as caught nor as missed. The exit code is 1 when a group
@@ -87,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (bool, er
 	flags.IntVar(&o.n, "n", 30, "changes a group")
 	only := flags.String("group", "", "only these groups, separated by commas")
 	at := flags.String("at", "", "in place of a sample: all changes at these places, FILE, FILE:LINE or FILE:FUNCTION, separated by commas")
-	flags.BoolVar(&o.far, "far", false, "ask also the tests of packages outside the group")
+	flags.BoolVar(&o.far, "far", true, "run the tests of dependents outside the group on what those of the group missed")
 	flags.BoolVar(&o.verbose, "v", false, "print the changes that are caught too")
 	if err := flags.Parse(args); err != nil {
 		return false, err
@@ -171,34 +173,51 @@ func judge(ctx context.Context, all *packages, g group, o options) (bool, error)
 			t.equivalent(c, reason)
 			continue
 		}
-		by, err := l.noticed(all, g, c, o.far)
+		near, _ := all.split(g, c)
+		by, err := l.noticed(near, c)
 		if err != nil {
 			return false, err
 		}
 		t.add(c, by)
 	}
-	fmt.Fprintf(o.out, "%-12s %d of %d caught (%.0f %%), %d known as equivalent\n", g.name, t.caught, t.tested(), 100*t.share(), t.equal)
+	fmt.Fprintf(o.out, "%-12s %d of %d caught by the tests of the group (%.0f %%), %d known as equivalent\n", g.name, t.caught, t.tested(), 100*t.share(), t.equal)
+	if !o.far {
+		return t.share() >= goal, nil
+	}
+	for _, c := range t.missed {
+		_, far := all.split(g, c)
+		by, err := l.noticed(far, c)
+		if err != nil {
+			return false, err
+		}
+		t.addFar(c, by)
+	}
+	fmt.Fprintf(o.out, "%-12s %d of %d caught with those of dependents (%.0f %%)\n", g.name, t.caught+t.far, t.tested(), 100*t.share())
 	return t.share() >= goal, nil
 }
 
-// noticed returns what notices a change: its own package, the group, and if far
-// all others. The benchmarks and the checks of the source are not asked, since
-// they do not judge behaviour.
-func (l *lab) noticed(all *packages, g group, c *change, far bool) (string, error) {
-	own, near, rest := []string{}, []string{}, []string{}
-	for _, tester := range all.testers[c.dir] {
+// split returns the folders whose tests run the code of a change: its own and those
+// of the group, and those of dependents outside. The benchmarks and the checks of the
+// source are in neither, since they do not judge behaviour.
+func (p *packages) split(g group, c *change) (near, far []string) {
+	for _, tester := range p.testers[c.dir] {
 		switch {
 		case tester == c.dir:
-			own = append(own, tester)
+			near = slices.Insert(near, 0, tester)
 		case slices.Contains(g.dirs, tester) || slices.Contains(g.testers, tester):
 			near = append(near, tester)
 		case tester == "internal/layers", tester == "internal/fpcheck", tester == "internal/bench":
-		case far:
-			rest = append(rest, tester)
+		default:
+			far = append(far, tester)
 		}
 	}
-	for i, dir := range slices.Concat(own, near, rest) {
-		p, err := l.program(dir, i < len(own)+len(near))
+	return near, far
+}
+
+// noticed returns the first test of some folders that notices a change.
+func (l *lab) noticed(testers []string, c *change) (string, error) {
+	for _, dir := range testers {
+		p, err := l.program(dir)
 		if err != nil {
 			return "", err
 		}
@@ -215,18 +234,20 @@ func (l *lab) noticed(all *packages, g group, c *change, far bool) (string, erro
 
 // tally counts the changes of one group.
 type tally struct {
-	out                   io.Writer
-	verbose               bool
-	caught, missed, equal int
+	out         io.Writer
+	verbose     bool
+	caught, far int // by the tests of the group, and of the others by those of dependents
+	missed      []*change
+	equal       int
 }
 
-func (t *tally) tested() int { return t.caught + t.missed }
+func (t *tally) tested() int { return t.caught + len(t.missed) }
 
 func (t *tally) share() float64 {
 	if t.tested() == 0 {
 		return 1
 	}
-	return float64(t.caught) / float64(t.tested())
+	return float64(t.caught+t.far) / float64(t.tested())
 }
 
 func (t *tally) equivalent(c *change, reason string) {
@@ -236,10 +257,10 @@ func (t *tally) equivalent(c *change, reason string) {
 	}
 }
 
-// add counts a change that the test by noticed, or none.
+// add counts a change that the test by of the group noticed, or none.
 func (t *tally) add(c *change, by string) {
 	if by == "" {
-		t.missed++
+		t.missed = append(t.missed, c)
 		fmt.Fprintf(t.out, "MISSED     %v\n", c)
 		return
 	}
@@ -247,4 +268,14 @@ func (t *tally) add(c *change, by string) {
 	if t.verbose {
 		fmt.Fprintf(t.out, "caught     %v by %s\n", c, by)
 	}
+}
+
+// addFar counts a missed change that the test by of a dependent noticed, or none.
+func (t *tally) addFar(c *change, by string) {
+	if by == "" {
+		fmt.Fprintf(t.out, "MISSED BY ALL %v\n", c)
+		return
+	}
+	t.far++
+	fmt.Fprintf(t.out, "caught by %s: %v\n", by, c)
 }

@@ -33,7 +33,7 @@ const (
 // packages is what the go command knows of the module.
 type packages struct {
 	files   map[string][]string // the files of a package for this machine, by its folder
-	testers map[string][]string // the folders of the packages whose tests run a package's code
+	testers map[string][]string // the folders of the packages whose tests run a package's code, the nearest first
 }
 
 func list(ctx context.Context) (*packages, error) {
@@ -42,12 +42,18 @@ func list(ctx context.Context) (*packages, error) {
 		return nil, err
 	}
 	all := &packages{files: map[string][]string{}, testers: map[string][]string{}}
+	deps := map[string]int{} // of a folder's tests
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
 			ImportPath    string
 			GoFiles, Deps []string
 		}
 		if err := d.Decode(&p); err == io.EOF {
+			// The fewer packages stand between, the likelier tests notice a change, and the
+			// sooner they end.
+			for _, testers := range all.testers {
+				slices.SortStableFunc(testers, func(a, b string) int { return cmp.Compare(deps[a], deps[b]) })
+			}
 			return all, nil
 		} else if err != nil {
 			return nil, err
@@ -59,6 +65,7 @@ func list(ctx context.Context) (*packages, error) {
 			}
 			continue
 		}
+		deps[folder(tester)] = len(p.Deps)
 		seen := map[string]bool{}
 		for _, dep := range p.Deps {
 			dep, _, _ = strings.Cut(dep, " ")
@@ -119,9 +126,9 @@ type program struct {
 	units []*unit
 }
 
-// unit is one test, or all tests of a package that is not of the group.
+// unit is one test.
 type unit struct {
-	name    string        // of the test; empty for all
+	name    string
 	cpu     time.Duration // processor time without a change
 	wall    time.Duration
 	reached map[int]bool // the changes that it passes
@@ -206,7 +213,7 @@ func (l *lab) write() error {
 // change, which tells how long they take and which changes they pass. It
 // returns nil for a package without tests. Tests that fail without a change are
 // told and left out.
-func (l *lab) program(dir string, each bool) (*program, error) {
+func (l *lab) program(dir string) (*program, error) {
 	if p, ok := l.programs[dir]; ok {
 		return p, nil
 	}
@@ -218,18 +225,12 @@ func (l *lab) program(dir string, each bool) (*program, error) {
 		l.programs[dir] = nil
 		return nil, nil //nolint:nilnil // documented: a package without tests has no program
 	}
-	names := []string{""}
-	if each {
-		out, err := l.exec(p, 0, "", time.Minute, "-test.list", ".")
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w\n%s", dir, err, out.text)
-		}
-		names = slices.DeleteFunc(strings.Fields(string(out.text)), func(s string) bool {
-			return !strings.HasPrefix(s, "Test") && !strings.HasPrefix(s, "Example") && !strings.HasPrefix(s, "Fuzz")
-		})
+	out, err := l.exec(p, 0, "", time.Minute, "-test.list", "^(Test|Example|Fuzz)")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", dir, err, out.text)
 	}
 	trace := filepath.Join(l.tmp, "trace")
-	for _, name := range names {
+	for name := range strings.FieldsSeq(string(out.text)) {
 		if err := os.WriteFile(trace, nil, 0o600); err != nil {
 			return nil, err
 		}
@@ -262,15 +263,11 @@ func (l *lab) program(dir string, each bool) (*program, error) {
 }
 
 func testArgs(units []*unit) []string {
-	args := []string{"-test.short", "-test.failfast"}
-	if units[0].name == "" {
-		return args
-	}
 	var names []string
 	for _, u := range units {
 		names = append(names, u.name)
 	}
-	return append(args, "-test.run", "^("+strings.Join(names, "|")+")$")
+	return []string{"-test.short", "-test.failfast", "-test.run", "^(" + strings.Join(names, "|") + ")$"}
 }
 
 // judge runs the tests of p that pass a change, the cheap ones first, and

@@ -10,6 +10,8 @@
 //   - The same reel, interval and style give the same bytes on every machine: the
 //     package reads neither the clock nor the environment.
 //   - A film is folded in one pass. Instants must not decrease.
+//   - A session with an episode shows the user and the character with their last messages,
+//     in every picture of a Reel.
 //   - The constants below bound the size of a film or a sheet. A request that exceeds a
 //     bound is refused with a [BoundError] before it is drawn.
 //
@@ -29,7 +31,6 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
-	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
@@ -112,28 +113,20 @@ func (r *Reel) Shot(ctx context.Context, m replay.Moment) (Shot, error) {
 	if err != nil {
 		return Shot{}, err
 	}
-	f, err := FrameOf(fold)
+	f, err := r.frame(ctx, fold)
 	if err != nil {
 		return Shot{}, err
 	}
 	return Shot{m, f.At, f}, nil
 }
 
-// Caption returns the line below the picture of a moment: its address and, for an entry,
-// its kind or the type of its signal.
-func (r *Reel) Caption(ctx context.Context, m replay.Moment) (string, error) {
-	if m.Seq == 0 || m.Offset != 0 {
-		return m.String(), nil
-	}
-	e, err := r.log.Entry(ctx, m.Seq)
+// frame returns the frame of a fold, with the characters of its episode if it has one.
+func (r *Reel) frame(ctx context.Context, fold *projection.Fold) (*stage.Frame, error) {
+	f, err := FrameOf(fold)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	word := e.Kind.String()
-	if sig, err := signal.Decode(e.Data); e.Kind == eventlog.KindSignal && err == nil {
-		word = sig.Type
-	}
-	return fmt.Sprintf("%v %s", m, word), nil
+	return f, r.castEpisode(ctx, fold, f)
 }
 
 // Interval is a range of a session with the session times of its ends.

@@ -16,11 +16,12 @@ type Style struct {
 	Width   int  // pixels of one picture; 0 is the default of package picture
 	Places  bool // show slots, waypoints and routes of the scene
 	Caption bool // a line below with the session, the moment and its time
+	Theme   picture.Theme
 }
 
 // Draw lays out the picture of a shot.
 func (r *Reel) Draw(at Shot, style Style) *picture.Drawing {
-	opt := picture.Options{Width: style.Width, Places: style.Places}
+	opt := picture.Options{Width: style.Width, Places: style.Places, Theme: style.Theme}
 	if style.Caption {
 		opt.Title, opt.Address, opt.Clock = r.Name(), at.String(), true
 	}
@@ -67,7 +68,7 @@ func (r *Reel) GIF(ctx context.Context, w io.Writer, over Interval, instants []t
 			}
 		}
 	}
-	opt := picture.GIFOptions{Options: picture.Options{Width: style.Width, Places: style.Places}, Rate: rate}
+	opt := picture.GIFOptions{Options: picture.Options{Width: style.Width, Places: style.Places, Theme: style.Theme}, Rate: rate}
 	if style.Caption {
 		opt.Title, opt.Clock = r.Name(), true
 	}
@@ -84,14 +85,14 @@ type SheetConfig struct {
 }
 
 // Sheet lays out a contact sheet of an interval, and returns its last picture and the
-// number of pictures.
+// number of pictures. The picture of an entry shows its effect, as [Reel.Effects] does.
 func (r *Reel) Sheet(ctx context.Context, over Interval, cfg SheetConfig) (d *picture.Drawing, last Shot, n int, err error) {
 	var shots iter.Seq2[Shot, error]
 	total := cfg.Count
 	if total > 0 {
 		shots = r.At(ctx, over, over.Spread(total))
 	} else {
-		shots = r.Entries(ctx, over)
+		shots = r.Effects(ctx, over)
 		entries := over.Last.Seq - over.First.Seq + 1
 		if entries > MaxSheet {
 			return nil, last, 0, limited("a picture for each of %d entries exceeds the limit of %d", entries, MaxSheet)
@@ -119,7 +120,7 @@ func (r *Reel) Sheet(ctx context.Context, over Interval, cfg SheetConfig) (d *pi
 			cfg.Progress(len(cells), total)
 		}
 	}
-	opt := picture.Options{Width: cfg.Width, Places: cfg.Places, Clock: true}
+	opt := picture.Options{Width: cfg.Width, Places: cfg.Places, Theme: cfg.Theme, Clock: true}
 	if cfg.Caption {
 		opt.Title, opt.Address = r.Name(), fmt.Sprintf("%v..%v", over.First, over.Last)
 	}

@@ -51,21 +51,25 @@ func (s *stylist) beam(x1, y1, x2, y2 float64, c color.NRGBA, width, opacity flo
 		width = 3
 	}
 	w := clamp(float64(width*s.k), float64(1.4*s.u), float64(40*s.u))
+	hot := white // the color of the middle
+	if bright(s.ground) {
+		c, hot = mix(c, ink, .25), mix(c, ink, .6)
+	}
 	for _, ring := range [...]struct{ wide, strong, white float64 }{
 		{5, .1, 0}, {3, .16, 0}, {1.7, .4, 0}, {1, 1, .15}, {.45, .9, .75},
 	} {
 		s.add(shape{
 			kind: line, x: x1, y: y1, w: x2, h: y2, pen: float64(w * ring.wide),
-			stroke: fade(mix(c, white, ring.white), float64(opacity*ring.strong)),
+			stroke: fade(mix(c, hot, ring.white), float64(opacity*ring.strong)),
 		})
 	}
 	s.add(shape{kind: ellipse, x: x2, y: y2, w: float64(w * 3), h: float64(w * 3), fill: fade(c, float64(opacity*.25))})
-	s.add(shape{kind: ellipse, x: x2, y: y2, w: float64(w * 1.4), h: float64(w * 1.4), fill: fade(mix(c, white, .7), opacity)})
+	s.add(shape{kind: ellipse, x: x2, y: y2, w: float64(w * 1.4), h: float64(w * 1.4), fill: fade(mix(c, hot, .7), opacity)})
 }
 
-// sounds shows a note with the name of each recent sound, beside its figure or in the
+// sounds returns a note with the name of each recent sound, beside its figure or in the
 // corner.
-func (s *stylist) sounds() {
+func (s *stylist) sounds() (shapes []shape) {
 	size, corner := float64(12*s.u), 0
 	beside := map[int]int{}
 	for _, sound := range s.f.Sounds[max(0, len(s.f.Sounds)-64):] {
@@ -84,17 +88,30 @@ func (s *stylist) sounds() {
 			at.y = a.y - float64(a.h*.8) - float64(p*16*s.u) - float64(float64(beside[i])*high) - float64(high/2)
 			beside[i]++
 			at.x, at.y = clamp(at.x, float64(4*s.u), s.width-w), clamp(at.y, float64(4*s.u), s.height-high)
-			at = s.nearby(a, at)
+			if at, ok = s.nearby(a.area, at); !ok {
+				continue
+			}
 		} else {
 			at.x, at.y = float64(12*s.u), s.height-float64(28*s.u)-float64(float64(corner)*22*s.u)
 			corner++
-			at, _ = s.written.find(at, area{w: s.width, h: s.height}, nearness)
-			s.occupy(at)
+			free := false
+			if at, free = s.written.find(at, area{w: s.width, h: s.height}, nearness); !free {
+				s.hidden++
+				continue
+			}
+			s.written.take(at)
 		}
+		s.box(BoxNote, at, name)
 		x, y := at.x, at.y+float64(high/2)
 		opacity := 1 - float64(p*p)
-		s.add(shape{kind: rect, x: x, y: at.y, w: w, h: high, r: high / 2, fill: fade(s.ground, float64(opacity*.75))})
-		s.add(shape{kind: use, symbol: sounding, x: x + float64(11*s.u), y: y, size: float64(15*s.u) / 100, opacity: opacity})
-		s.write(x+float64(20*s.u), y+float64(size*.35), size, start, false, fade(mix(gold, s.text, .35), opacity), name)
+		shapes = append(
+			shapes,
+			shape{kind: rect, x: x, y: at.y, w: w, h: high, r: high / 2, fill: fade(s.ground, float64(opacity*.75))},
+			shape{kind: use, symbol: sounding, x: x + float64(11*s.u), y: y, size: float64(15*s.u) / 100, opacity: opacity},
+		)
+		if c := fade(mix(gold, s.text, .35), opacity); name != "" && c.A > 0 {
+			shapes = append(shapes, textShape(x+float64(20*s.u), y+float64(size*.35), size, start, false, c, name))
+		}
 	}
+	return shapes
 }

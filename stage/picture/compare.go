@@ -234,18 +234,18 @@ func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []FrameDifference
 	if opt.Width == 0 {
 		opt.Width = 640
 	}
-	inner := Options{Width: opt.Width, Places: opt.Places}
+	inner := Options{Width: opt.Width, Places: opt.Places, Theme: opt.Theme}
 	cw := clamp(float64(opt.Width), leastWidth, mostWidth)
 	u := clamp(cw/640, .7, 6)
 	gap, size := math.Round(float64(14*u)), float64(13*u)
 	line := math.Round(float64(21 * u))
 
-	p := &page{d: &Drawing{width: float64(2*cw) + float64(3*gap)}}
+	p := &page{inks: opt.Theme.page(), d: &Drawing{width: float64(2*cw) + float64(3*gap)}}
 	y := gap
 	if opt.Title != "" || opt.Address != "" {
 		head := float64(16 * u)
-		p.write(gap, y+float64(15*u), head, start, true, paper, shorten(strings.TrimSpace(clean(opt.Title)), head, true, float64(p.d.width*.55)))
-		p.write(p.d.width-gap, y+float64(15*u), size, end, false, neutral, shorten(strings.TrimSpace(clean(opt.Address)), size, false, float64(p.d.width*.4)))
+		p.write(gap, y+float64(15*u), head, start, true, p.text, shorten(strings.TrimSpace(clean(opt.Title)), head, true, float64(p.d.width*.55)))
+		p.write(p.d.width-gap, y+float64(15*u), size, end, false, p.dim, shorten(strings.TrimSpace(clean(opt.Address)), size, false, float64(p.d.width*.4)))
 		y += line + gap
 	}
 	marks := map[string]ChangeKind{}
@@ -258,8 +258,8 @@ func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []FrameDifference
 	for i, f := range [2]*stage.Frame{a, b} {
 		x := gap + float64(float64(i)*(cw+gap))
 		heading := shorten(strings.TrimSpace(clean([2]string{opt.Before, opt.After}[i])), size, true, float64(cw*.7))
-		p.write(x, y+float64(14*u), size, start, true, paper, heading)
-		p.write(x+cw, y+float64(14*u), size, end, false, neutral, clock(f.At))
+		p.write(x, y+float64(14*u), size, start, true, p.text, heading)
+		p.write(x+cw, y+float64(14*u), size, end, false, p.dim, clock(f.At))
 		s := newStylist(f, inner)
 		s.draw(inner)
 		s.mark(marks)
@@ -268,18 +268,18 @@ func Compare(a, b *stage.Frame, opt CompareOptions) (*Drawing, []FrameDifference
 	}
 	y += line + high + gap
 	if len(differences) == 0 {
-		p.write(gap, y+float64(14*u), size, start, false, neutral, "no differences")
+		p.write(gap, y+float64(14*u), size, start, false, p.dim, "no differences")
 		y += line
 	}
 	for i, d := range differences {
 		text := shorten(d.String(), size, false, p.d.width-float64(2*gap)-float64(20*u))
 		c := d.Change.color()
 		if i == listed {
-			text, c = fmt.Sprintf("… and %d more", len(differences)-listed), neutral
+			text, c = fmt.Sprintf("… and %d more", len(differences)-listed), p.dim
 		}
 		r := float64(4 * u)
 		p.d.shapes = append(p.d.shapes, shape{kind: ellipse, x: gap + r, y: y + float64(9.5*u), w: r, h: r, fill: c})
-		p.write(gap+float64(16*u), y+float64(14*u), size, start, false, paper, text)
+		p.write(gap+float64(16*u), y+float64(14*u), size, start, false, p.text, text)
 		y += line
 		if i == listed {
 			break

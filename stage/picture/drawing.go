@@ -3,6 +3,7 @@ package picture
 import (
 	"image/color"
 	"math"
+	"slices"
 )
 
 // Drawing is a list of shapes in the order in which they are painted. It is immutable
@@ -12,14 +13,43 @@ type Drawing struct {
 	shapes        []shape
 	ground        int // the number of shapes of the backdrop: filled rects and ellipses
 	omitted       int
+	boxes         []Box
 }
 
 // Size returns the drawing's own units, which are pixels at its natural size.
 func (d *Drawing) Size() (width, height float64) { return d.width, d.height }
 
-// Omitted returns the number of figures, beams and speeches that exceed the limits of a
-// picture and are left out; see the package comment.
+// Omitted returns the number of elements that are left out: figures, beams and speeches
+// beyond the limits of a picture, and texts without room; see the package comment.
 func (d *Drawing) Omitted() int { return d.omitted }
+
+// Boxes returns the areas of the figures and the texts, so that a program can check a
+// layout, or find the element at a point. They are in the order of their kinds, and within
+// a kind in that of the frame.
+func (d *Drawing) Boxes() []Box { return slices.Clone(d.boxes) }
+
+// Box is the area of one element of a drawing, in the drawing's own units.
+type Box struct {
+	Kind       BoxKind
+	Text       string // as it is written, with its lines joined by spaces; "" for figures and badges
+	X, Y, W, H float64
+}
+
+// BoxKind is what a [Box] holds.
+type BoxKind string
+
+// The kinds of boxes.
+const (
+	BoxFigure BoxKind = "figure" // a figure without its shadow
+	BoxBadge  BoxKind = "badge"  // the badge of a state
+	BoxLabel  BoxKind = "label"  // the label of a figure
+	BoxPlace  BoxKind = "place"  // the name of a slot, a waypoint or a route
+	BoxBubble BoxKind = "bubble" // a speech, without its tail
+	BoxNote   BoxKind = "note"   // the name of a sound
+	BoxCount  BoxKind = "count"  // the number of omitted elements
+	BoxText   BoxKind = "text"   // a text of a page, a timeline or a sequence diagram
+	BoxBar    BoxKind = "bar"    // a bar of a timeline
+)
 
 // kind determines which fields of a shape are used.
 type kind uint8
@@ -67,6 +97,11 @@ func textShape(x, y, size float64, a anchor, bold bool, c color.NRGBA, t string)
 		x -= w
 	}
 	return shape{kind: text, x: x, y: y, w: w, size: size, whole: whole, bold: bold, fill: c, text: t}
+}
+
+// textBox returns the area of a text: its width, and the height that its letters can take.
+func (s *shape) textBox() Box {
+	return Box{Kind: BoxText, Text: s.text, X: s.x, Y: s.y - float64(s.size*.8), W: s.w, H: s.size}
 }
 
 // anchor is the point of a text that is at its x.

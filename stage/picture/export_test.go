@@ -3,8 +3,6 @@ package picture
 import (
 	"image"
 	"image/color"
-
-	"github.com/sajou-dev/sajou-go/stage"
 )
 
 // Unexported functions that the external tests use.
@@ -42,60 +40,7 @@ func Palette(n int, images ...*image.RGBA) []color.RGBA {
 	return h.palette(n)
 }
 
-// Places has the areas of a picture's figures, badges and texts: labels, then bubbles, then
-// notes.
-type Places struct {
-	Figures, Badges, Texts [][4]float64
-	Owners                 []*[4]float64 // of each text, the figure that it stays near to, if there is one
-}
-
 func plain(a area) [4]float64 { return [4]float64{a.x, a.y, a.w, a.h} }
-
-// Layout returns where the elements of a frame are.
-func Layout(f *stage.Frame) Places {
-	s := newStylist(f, Options{})
-	s.draw(Options{})
-	var p Places
-	var owners []*[4]float64
-	for i := range s.cast {
-		a := &s.cast[i]
-		p.Figures = append(p.Figures, plain(a.area))
-		if around, ok := s.badgeArea(a); ok {
-			p.Badges = append(p.Badges, plain(around))
-		}
-		if a.figure.Label != "" {
-			owners = append(owners, &p.Figures[len(p.Figures)-1])
-		}
-	}
-	var notes [][4]float64
-	for i := range s.d.shapes {
-		sh := &s.d.shapes[i]
-		if sh.kind != rect || i < s.d.ground || i+1 == len(s.d.shapes) {
-			continue
-		}
-		at := [4]float64{sh.x, sh.y, sh.w, sh.h}
-		switch s.d.shapes[i+1].kind {
-		case text:
-			p.Texts = append(p.Texts, at)
-		case use:
-			notes = append(notes, at)
-		default:
-		}
-	}
-	p.Owners = owners
-	for _, b := range s.bubbles {
-		p.Texts, p.Owners = append(p.Texts, plain(b)), append(p.Owners, nil)
-	}
-	for i, sound := range s.f.Sounds {
-		var owner *[4]float64
-		if j, ok := s.byID[sound.Entity]; ok && sound.Entity != "" {
-			a := plain(s.cast[j].area)
-			owner = &a
-		}
-		p.Texts, p.Owners = append(p.Texts, notes[i]), append(p.Owners, owner)
-	}
-	return p
-}
 
 // Inked returns the area of a figure of a hundred pixels, and the area that it is painted on.
 func Inked(name string, turn float64) (kept, ink [4]float64) {

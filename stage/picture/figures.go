@@ -39,6 +39,9 @@ var gallery = []art{
 	{"tree", 50, 32, drawTree},
 	{"flag", 36, 44, drawFlag},
 	{"dot", 44, 40, drawDot},
+	{"lens", 60, 44, drawLens},
+	{"pencil", 44, 40, drawPencil},
+	{"flask", 56, 40, drawFlask},
 	{"token", 66, 42, drawToken},
 }
 
@@ -55,6 +58,7 @@ var synonyms = map[string]string{
 	"computer": "screen", "terminal": "screen", "monitor": "screen",
 	"server": "database", "disk": "database", "storage": "database", "barrel": "database",
 	"network": "cloud", "web": "cloud",
+	"magnifier": "lens", "pen": "pencil", "bottle": "flask",
 	"circle": "dot", "orb": "dot", "point": "dot", "ball": "dot",
 }
 
@@ -102,12 +106,16 @@ type brush struct {
 // a flash share symbols, and enough to look smooth.
 const tintLevels = 32
 
+// mostTint is the share of a tint of full strength in the colors of a figure. The rest
+// remains of the figure's own colors, so that it is recognised while it flashes.
+const mostTint = .6
+
 // figureSymbol makes the symbol of a figure. The tint is mixed into every color, which
 // looks like an overlay in the shape of the figure.
 func figureSymbol(a *art, base, tint color.NRGBA, strength int, m mood) *symbol {
 	b := &brush{
 		base: base, light: mix(base, white, .38), dark: mix(base, black, .28), line: mix(base, black, .52),
-		tint: tint, strength: float64(strength) / tintLevels, mood: m,
+		tint: tint, strength: float64(mostTint*float64(strength)) / tintLevels, mood: m,
 	}
 	a.draw(b)
 	name := fmt.Sprintf("%s-%02x%02x%02x", a.name, base.R, base.G, base.B)
@@ -410,6 +418,44 @@ func drawFlag(b *brush) {
 	b.edged(-23, -100, 6, 100, 3, neutral)
 	b.edgedShape(flagCloth, b.base)
 	b.shape(flagShade, b.dark)
+}
+
+func drawLens(b *brush) {
+	b.stroke(14, -38, 34, -10, 15, b.line)
+	b.stroke(14, -38, 34, -10, 10, b.dark)
+	b.edgedOval(-8, -64, 34, 34, b.base)
+	b.edgedOval(-8, -64, 25, 25, mix(b.light, color.NRGBA{190, 235, 255, 255}, .7))
+	b.oval(-17, -73, 7, 5.5, white)
+}
+
+var (
+	pencilBody  = path("M 18 -98 L 38 -82 L -8 -20 L -28 -36 Z")
+	pencilShade = path("M 29 -89 L 36.5 -82 L -8.5 -21.5 L -17 -28.5 Z")
+	pencilWood  = path("M -28 -36 L -8 -20 L -34 -2 Z")
+	pencilLead  = path("M -31 -14 L -25.5 -9.5 L -34 -2 Z")
+	pencilEnd   = path("M 18 -98 L 38 -82 L 31.5 -73.5 L 11.5 -89.5 Z")
+)
+
+func drawPencil(b *brush) {
+	b.edgedShape(pencilWood, color.NRGBA{240, 211, 168, 255})
+	b.shape(pencilLead, b.line)
+	b.edgedShape(pencilBody, b.base)
+	b.shape(pencilShade, b.dark)
+	b.edgedShape(pencilEnd, b.light)
+}
+
+var (
+	flaskGlass = path("M -11 -92 L -11 -62 L -36 -14 Q -42 -2 -30 -2 L 30 -2 Q 42 -2 36 -14 L 11 -62 L 11 -92 Z")
+	flaskFluid = path("M -20.5 -41 L -34 -14 Q -38 -4.5 -29 -4.5 L 29 -4.5 Q 38 -4.5 34 -14 L 20.5 -41 Z")
+)
+
+func drawFlask(b *brush) {
+	b.edgedShape(flaskGlass, mix(b.light, white, .6))
+	b.shape(flaskFluid, b.base)
+	b.edged(-16, -99, 32, 9, 4, b.dark)
+	b.oval(-8, -20, 5, 5, b.light)
+	b.oval(9, -29, 3.5, 3.5, b.light)
+	b.oval(15, -14, 3, 3, b.light)
 }
 
 func drawDot(b *brush) {

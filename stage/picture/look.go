@@ -29,8 +29,11 @@ type Options struct {
 	Address string
 	Clock   bool
 
-	// Places shows the scene's slots by name, its waypoints and its routes.
+	// Places shows the scene's slots with their names, its waypoints and its routes.
 	Places bool
+
+	// Theme replaces a background that is not of its kind. The zero Theme replaces none.
+	Theme Theme
 }
 
 // The limits of a picture. Further elements of the frame are left out and counted.
@@ -72,10 +75,11 @@ type stylist struct {
 	badges  map[string]*symbol
 	cast    []actor // the figures that are drawn
 	byID    map[string]int
-	bubbles []area
 
-	texts   *grid // the areas of texts
-	written *grid // those of texts, figures and badges
+	names   []named // the texts of places
+	written *grid   // the areas of figures, badges and the texts that have their places
+	hidden  int     // texts without room
+	boxes   []Box   // of the texts
 }
 
 type symbolKey struct {
@@ -105,13 +109,18 @@ func Draw(f *stage.Frame, opt Options) *Drawing {
 
 func (s *stylist) draw(opt Options) {
 	s.background()
-	s.places(opt.Places)
+	if opt.Places {
+		s.places()
+	}
+	floor := len(s.d.shapes)
 	s.figures()
 	s.beams()
-	s.obstacles()
-	s.captions()
-	s.speeches()
-	s.sounds()
+	t := s.texts()
+	// The threads of speeches pass behind the figures.
+	s.d.shapes = slices.Insert(s.d.shapes, floor, t.threads...)
+	// The tail of a bubble may pass a label, which stays legible above it.
+	s.d.shapes = append(append(s.d.shapes, t.bubbles...), t.labels...)
+	s.boxesOfFigures()
 	s.footer(opt)
 }
 
@@ -140,6 +149,7 @@ func newStylist(f *stage.Frame, opt Options) *stylist {
 	s.u = clamp(s.width/naturalWidth, .68, 6)
 	s.ground = parseColor(sc.Background, night)
 	s.ground.A = 255
+	s.ground = opt.Theme.ground(s.ground)
 	s.text, s.dim = paper, mix(paper, s.ground, .4)
 	if bright(s.ground) {
 		s.text, s.dim = ink, mix(ink, s.ground, .4)
@@ -208,24 +218,20 @@ func roundStep(v float64) float64 {
 	return float64(p * 10)
 }
 
-// places draws the slots as marks on the ground and, with [Options.Places], all places
-// with their names.
-func (s *stylist) places(named bool) {
+// places draws the slots, the routes and the waypoints, and notes their names.
+func (s *stylist) places() {
 	mark := fade(s.text, .1)
-	size := float64(10.5 * s.u)
+	name := func(x, y float64, c color.NRGBA, text string) {
+		s.names = append(s.names, named{x, y, c, text})
+	}
 	for _, slot := range s.scene.Slots[:min(len(s.scene.Slots), mostPlaces)] {
 		if x, y := s.at(slot.At.X, slot.At.Y); s.inside(x, y) {
 			s.add(shape{kind: ellipse, x: x, y: y, w: float64(22 * s.u), h: float64(7 * s.u), stroke: mark, pen: float64(1.5 * s.u)})
-			if named {
-				s.write(x, y+float64(20*s.u), size, middle, false, s.dim, shorten(clean(slot.Name), size, false, float64(110*s.u)))
-			}
+			name(x, y+float64(20*s.u), s.dim, slot.Name)
 		}
 	}
-	if !named {
-		return
-	}
-	for i, name := range slices.Sorted(maps.Keys(s.scene.Routes)) {
-		r := s.scene.Routes[name]
+	for i, route := range slices.Sorted(maps.Keys(s.scene.Routes)) {
+		r := s.scene.Routes[route]
 		if i >= mostPlaces || len(r.Points) < 2 || len(r.Points) > mostPlaces {
 			continue
 		}
@@ -250,10 +256,10 @@ func (s *stylist) places(named bool) {
 		}
 		s.add(shape{kind: outline, path: p, stroke: fade(blue, .45), pen: float64(2 * s.u)})
 		a, b := p[0].p[0], p[1].p[0]
-		s.write((a.x+b.x)/2, float64((a.y+b.y)/2)-float64(5*s.u), size, middle, false, mix(blue, s.text, .3), shorten(clean(name), size, false, float64(110*s.u)))
+		name((a.x+b.x)/2, float64((a.y+b.y)/2)-float64(5*s.u), mix(blue, s.text, .3), route)
 	}
-	for i, name := range slices.Sorted(maps.Keys(s.scene.Waypoints)) {
-		at := s.scene.Waypoints[name]
+	for i, waypoint := range slices.Sorted(maps.Keys(s.scene.Waypoints)) {
+		at := s.scene.Waypoints[waypoint]
 		x, y := s.at(at.X, at.Y)
 		if i >= mostPlaces || !s.inside(x, y) {
 			continue
@@ -266,7 +272,7 @@ func (s *stylist) places(named bool) {
 			{verb: 'L', p: [3]point{{x - r, y}}},
 			{verb: 'Z'},
 		}})
-		s.write(x, y+float64(18*s.u), size, middle, false, mix(amber, s.text, .3), shorten(clean(name), size, false, float64(110*s.u)))
+		name(x, y+float64(18*s.u), mix(amber, s.text, .3), waypoint)
 	}
 }
 
@@ -452,16 +458,10 @@ func (s *stylist) badge(a *actor) {
 	})
 }
 
-// footer writes the line below the picture, and above it the count of omissions.
+// footer writes the line below the picture.
 func (s *stylist) footer(opt Options) {
 	u := s.u
 	size := float64(12.5 * u)
-	if s.d.omitted > 0 {
-		note := fmt.Sprintf("+%d not shown", s.d.omitted)
-		w := width(note, size, true) + float64(16*u)
-		s.add(shape{kind: rect, x: s.width - w - float64(8*u), y: float64(8 * u), w: w, h: float64(20 * u), r: float64(10 * u), fill: amber})
-		s.write(s.width-float64(16*u), float64(18*u)+float64(size*.35), size, end, true, ink, note)
-	}
 	if opt.Title == "" && opt.Address == "" && !opt.Clock {
 		return
 	}

@@ -10,12 +10,14 @@
 //
 // Each visible figure stands on its shadow, or flies above it. It is drawn as its look's
 // figure (see [Figures]; an unknown name becomes a token with the first letter of the
-// label) in the shades of its look's color, under its tint, turned about its middle.
+// label) in the shades of its look's color, under its tint, turned about its middle. A tint
+// leaves at least two fifths of these colors, so that a figure that flashes is recognised.
 // Colors are CSS names or hexadecimal; anything else is grey. The states thinking, acting,
 // waiting, done and error have a badge beside the head; idle has none; any other state is
 // written after the label, if there is one. The speech is above the head, with its last
-// four lines. Beams go from the middle of one figure to the middle of the other. A sound
-// is a note beside its figure, or in the lower left corner, for 600 milliseconds.
+// lines, four at most. Beams go from the middle of one figure to the middle of the other. A sound
+// is a note beside its figure, or in the lower left corner, for 600 milliseconds. Slots,
+// waypoints and routes of the scene are shown on demand ([Options.Places]).
 //
 // Figures are drawn in the order of the frame, which is by layer and, within a layer,
 // by y.
@@ -24,15 +26,20 @@
 //
 // A label is under its figure, a speech above the head, and the note of a sound beside its
 // figure. A text whose place is taken by a figure, a badge or another text moves to the
-// nearest free area: a label and a note stay as near to their figure as 40 of the picture's
-// units at its natural width, a speech may be anywhere in the picture, tied to its speaker.
-// Labels take their places first, in the order of the figures, and then speeches. An area
-// counts as free if it is free and wider and higher than the text by two 256ths of the
-// picture's width; one that is hardly larger than the text may not be found.
+// nearest free area: a label, the name of a place and a note stay as near to their figure or
+// place as 40 of the picture's units at its natural width, a speech as near as 180, tied to
+// its speaker. Labels take their places first, in the order of the figures, then the names
+// of places, speeches, and notes.
 //
-// Without a free area, a label or a note avoids only the other texts, and keeps its place
-// if that is impossible too; a speech takes the area at the head that covers least. So a
-// crowded picture has all its texts, and some of them cover figures.
+// Figures side by side share their row: labels are shortened to fit between each other. A
+// speech that would have to move becomes smaller instead, down to one line; if more than six
+// figures speak, all bubbles are small.
+//
+// A text without a free area is left out and counted, so no text covers a figure or another
+// text. An area counts as free if it is free and wider and higher than the text by two 256ths
+// of the picture's width; one that is hardly larger than the text may not be found. The
+// count is in the upper right corner, or at the nearest area without a figure.
+// [Drawing.Boxes] has all areas.
 //
 // # Invariants
 //
@@ -54,8 +61,8 @@
 // # Limits
 //
 // A picture has at most 10,000 figures, 500 beams and 300 speeches, and its figures cover
-// at most the area of 24 pictures together. [Drawing.Omitted] counts the omitted elements,
-// and the upper right corner of the picture shows the count. Texts are read up to 4 KiB,
+// at most the area of 24 pictures together. [Drawing.Omitted] counts the elements that are left
+// out beyond these limits and the texts without room, and the picture shows the count. Texts are read up to 4 KiB,
 // and cut where there is no room.
 //
 // Texts are set in the Go fonts, which have Latin, Greek and Cyrillic letters.

@@ -139,15 +139,21 @@ func TestSizes(t *testing.T) {
 func TestBounds(t *testing.T) {
 	crowded := crowd(picture.MostFigures + 25)
 	for i := range crowded.Figures {
-		crowded.Figures[i].Look.Size = 4
+		crowded.Figures[i].Look.Size, crowded.Figures[i].Label = 4, ""
 	}
 	huge := crowd(200)
 	for i := range huge.Figures {
-		huge.Figures[i].Scale = 1e6
+		huge.Figures[i].Scale, huge.Figures[i].Label = 1e6, ""
 	}
 	speaking := crowd(400)
 	for i := range speaking.Figures {
-		speaking.Figures[i].Text, speaking.Figures[i].TextOpacity = "one word", 1
+		speaking.Figures[i].Text, speaking.Figures[i].TextOpacity, speaking.Figures[i].Label = "one word", 1, ""
+	}
+	bubbles := 0
+	for _, b := range picture.Draw(speaking, picture.Options{Width: 320}).Boxes() {
+		if b.Kind == picture.BoxBubble {
+			bubbles++
+		}
 	}
 	beaming := &stage.Frame{Beams: make([]stage.Beam, 700)}
 	for _, tt := range []struct {
@@ -157,7 +163,7 @@ func TestBounds(t *testing.T) {
 	}{
 		{"figures", crowded, 25},
 		{"paint", huge, 200 - 24},
-		{"speeches", speaking, 100},
+		{"speeches", speaking, 400 - bubbles},
 		{"beams", beaming, 200},
 	} {
 		d := picture.Draw(tt.frame, picture.Options{Width: 320})

@@ -62,8 +62,48 @@ func company(t *rapid.T, at []scene.Point) *stage.Frame {
 	return f
 }
 
-// TestTextsCoverNothing: labels, bubbles and notes of figures that stand apart cover
-// neither a figure nor another text.
+// layout has the areas of a drawing: those of figures and badges, and those of texts.
+type layout struct {
+	solid, figures, texts []box
+	count                 string // of hidden elements
+	kinds                 map[picture.BoxKind]int
+}
+
+func layoutOf(d *picture.Drawing) layout {
+	l := layout{kinds: map[picture.BoxKind]int{}}
+	for _, b := range d.Boxes() {
+		at := box{b.X, b.Y, b.W, b.H}
+		l.kinds[b.Kind]++
+		switch b.Kind {
+		case picture.BoxFigure:
+			l.figures, l.solid = append(l.figures, at), append(l.solid, at)
+		case picture.BoxBadge:
+			l.solid = append(l.solid, at)
+		case picture.BoxCount:
+			l.count = b.Text
+			l.texts = append(l.texts, at)
+		default:
+			l.texts = append(l.texts, at)
+		}
+	}
+	return l
+}
+
+// texts returns the number of texts that a frame has.
+func textsIn(f *stage.Frame) (n int) {
+	for _, g := range f.Figures {
+		if g.Label != "" {
+			n++
+		}
+		if strings.TrimSpace(g.Text) != "" {
+			n++
+		}
+	}
+	return n + len(f.Sounds)
+}
+
+// TestTextsCoverNothing: labels, bubbles and notes of figures that stand apart are all there,
+// in the picture.
 func TestTextsCoverNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var at []scene.Point
@@ -72,44 +112,85 @@ func TestTextsCoverNothing(t *testing.T) {
 				X: float64(i%3)*320 + rapid.Float64Range(100, 220).Draw(t, "x"), Y: float64(i/3)*250 + rapid.Float64Range(120, 240).Draw(t, "y"),
 			})
 		}
-		layout := picture.Layout(company(t, at))
-		for i, b := range layout.Texts {
-			require.False(t, hit(b, layout.Figures), "text %d at %v covers one of the figures %v", i, b, layout.Figures)
-			require.False(t, hit(b, layout.Texts[:i]), "text %d at %v covers another text", i, b)
+		f := company(t, at)
+		l := layoutOf(picture.Draw(f, picture.Options{}))
+		require.Len(t, l.texts, textsIn(f))
+		for i, b := range l.texts {
+			require.False(t, hit(b, l.solid), "text %d at %v covers one of the figures %v", i, b, l.solid)
+			require.False(t, hit(b, l.texts[:i]), "text %d at %v covers another text", i, b)
 			require.True(t, b[0] >= 0 && b[1] >= 0 && b[0]+b[2] <= 960 && b[1]+b[3] <= 540, "text %d at %v is not in the picture", i, b)
 		}
 	})
 }
 
-// TestTextsTakeFreeRoom: in any crowd a text covers a figure or another text only if no
-// area where it may be is free, or hardly larger than it.
-func TestTextsTakeFreeRoom(t *testing.T) {
+// TestCrowdsHideTexts: in any crowd a text covers neither a figure nor another text, and each
+// one without room is counted. The count itself may cover figures, if they leave no room for
+// it.
+func TestCrowdsHideTexts(t *testing.T) {
+	hidden, shown := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		at := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) scene.Point {
 			return scene.Point{X: rapid.Float64Range(0, 960).Draw(t, "x"), Y: rapid.Float64Range(30, 540).Draw(t, "y")}
-		}), 1, 40).Draw(t, "at")
-		layout := picture.Layout(company(t, at))
-		const cell = 960. / 256
-		for i, b := range layout.Texts {
-			taken := append(append([]box(nil), layout.Figures...), layout.Texts[:i]...)
-			if !hit(b, taken) {
-				continue
-			}
-			taken = append(taken, layout.Badges...)
-			region := box{0, 0, 960, 540}
-			if owner := layout.Owners[i]; owner != nil {
-				region = wider(*owner, 40+b[2], 40+b[3])
-			} else if b[3] > 30 { // a bubble
-				region = wider(region, -5, -5)
-			}
-			room := wider(b, cell, cell)
-			for room[1] = max(region[1], 0); room[1]+room[3] <= min(region[1]+region[3], 540); room[1] += 3 {
-				for room[0] = max(region[0], 0); room[0]+room[2] <= min(region[0]+region[2], 960); room[0] += 3 {
-					require.True(t, hit(room, taken), "text %d covers something at %v, and %v is free", i, b, room)
-				}
+		}), 1, 60).Draw(t, "at")
+		f := company(t, at)
+		d := picture.Draw(f, picture.Options{Width: rapid.SampledFrom([]int{320, 960}).Draw(t, "width")})
+		l := layoutOf(d)
+		for i, b := range l.texts {
+			require.False(t, hit(b, l.texts[:i]), "text %d at %v covers another text", i, b)
+			if i+1 < len(l.texts) || l.count == "" {
+				require.False(t, hit(b, l.solid), "text %d at %v covers a figure", i, b)
 			}
 		}
+		texts := len(l.texts)
+		if l.count != "" {
+			texts--
+			require.Equal(t, fmt.Sprintf("+%d not shown", d.Omitted()), l.count)
+		}
+		hidden, shown = hidden+d.Omitted(), shown+texts
+		require.Equal(t, textsIn(f), texts+d.Omitted(), "texts that are shown or counted")
 	})
+	assert.Positive(t, hidden)
+	assert.Positive(t, shown)
+}
+
+// TestLabelsOfARow: figures that stand side by side have their labels below them, each
+// shortened to its share.
+func TestLabelsOfARow(t *testing.T) {
+	f := &stage.Frame{Scene: &scene.Scene{Width: 960, Height: 540}}
+	for i := range 8 {
+		f.Figures = append(f.Figures, stage.Figure{
+			ID: fmt.Sprint(i), Label: fmt.Sprintf("agent-%017d", i), Look: scene.Look{Figure: "robot", Size: 40},
+			X: 60 + 112*float64(i), Y: 300, Visible: true, Opacity: 1, Scale: 1,
+		})
+	}
+	labels := 0
+	for _, b := range picture.Draw(f, picture.Options{}).Boxes() {
+		if b.Kind == picture.BoxLabel {
+			assert.InDelta(t, 307, b.Y, 1)
+			assert.InDelta(t, f.Figures[labels].X, b.X+b.W/2, .01)
+			labels++
+		}
+	}
+	assert.Equal(t, 8, labels)
+}
+
+// TestBubblesShrink: where a long speech has room as two lines only, it has two lines.
+func TestBubblesShrink(t *testing.T) {
+	f := &stage.Frame{Scene: &scene.Scene{Width: 960, Height: 540}}
+	for i := range 17 { // a wall of figures above the speaker
+		f.Figures = append(f.Figures, stage.Figure{ID: fmt.Sprint(i), Look: scene.Look{Figure: "box", Size: 60}, X: 30 + 56*float64(i), Y: 180, Visible: true, Opacity: 1, Scale: 1})
+	}
+	f.Figures = append(f.Figures, stage.Figure{
+		ID: "speaker", Look: scene.Look{Figure: "person", Size: 60}, X: 480, Y: 310, Visible: true, Opacity: 1, Scale: 1,
+		Text: strings.Repeat("a long speech ", 12), TextOpacity: 1,
+	})
+	for _, b := range picture.Draw(f, picture.Options{}).Boxes() {
+		if b.Kind == picture.BoxBubble {
+			assert.Less(t, b.H, 55.)
+			assert.Greater(t, b.Y, 180.)
+			assert.Less(t, b.Y+b.H, 250.)
+		}
+	}
 }
 
 // TestAreasOfFigures paints each figure alone: every pixel is in the area that texts keep

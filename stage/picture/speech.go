@@ -5,84 +5,30 @@ import (
 	"strings"
 )
 
-// obstacles notes where the figures and their badges are, which texts must not cover.
-func (s *stylist) obstacles() {
-	s.texts, s.written = newGrid(s.width, s.height), newGrid(s.width, s.height)
+// bubbleSizes are the sizes of bubbles in order of preference: the width of a line and the
+// number of lines.
+var bubbleSizes = [...]struct {
+	wide  float64
+	lines int
+}{{220, 4}, {220, 2}, {150, 2}, {110, 1}}
+
+// speeches returns the bubbles of the figures, and the threads to distant speakers. A
+// crowd has small bubbles from the start, so that many find room.
+func (s *stylist) speeches() (bubbles, threads []shape) {
+	speakers := 0
 	for i := range s.cast {
-		a := &s.cast[i]
-		s.written.take(a.area)
-		if around, ok := s.badgeArea(a); ok {
-			s.written.take(around)
+		if f := s.cast[i].figure; f.Text != "" && clamp(f.TextOpacity, 0, 1) > 0 {
+			speakers++
 		}
 	}
-}
-
-// badgeArea returns the area of an actor's badge.
-func (s *stylist) badgeArea(a *actor) (area, bool) {
-	if a.badge == nil {
-		return area{}, false
+	first := 0
+	switch {
+	case speakers > 12:
+		first = 2
+	case speakers > 6:
+		first = 1
 	}
-	x, y, size := s.badgeAt(a)
-	half := float64(size / 2)
-	if a.figure.State == "acting" { // with its spark
-		return area{x - half, y - float64(size*.75), float64(size * 1.25), float64(size * 1.25)}, true
-	}
-	return area{x - half, y - half, size, size}, true
-}
-
-// nearby returns the place of a text of a figure: at, or the nearest area beside the figure
-// that is free of figures, badges and texts. If there is none, the text covers figures, but
-// no text if possible.
-func (s *stylist) nearby(a *actor, at area) area {
-	// The text stays as near as a few lines of it.
-	reach := float64(40 * s.u)
-	within := area{a.area.x - reach - at.w, a.area.y - reach - at.h, a.area.w + float64(2*(reach+at.w)), a.area.h + float64(2*(reach+at.h))}
-	place, found := s.written.find(at, within, nearness)
-	if !found {
-		place, _ = s.texts.find(at, within, nearness)
-	}
-	s.occupy(place)
-	return place
-}
-
-func nearness(dx, dy float64) float64 { return dx + dy }
-
-// occupy notes where a text is.
-func (s *stylist) occupy(a area) {
-	s.written.take(a)
-	s.texts.take(a)
-}
-
-// captions writes the labels under the figures, or beside them where something else is.
-func (s *stylist) captions() {
-	size := float64(12.5 * s.u)
-	high := float64(size * 1.45)
-	most := float64(150 * s.u)
-	back := fade(s.ground, .72)
-	for i := range s.cast {
-		a := &s.cast[i]
-		label := strings.TrimSpace(clean(a.figure.Label))
-		if label == "" {
-			continue
-		}
-		if state := a.figure.State; state != "" && state != "idle" && a.badge == nil {
-			label += " · " + strings.TrimSpace(clean(state))
-		}
-		label = shorten(label, size, false, most)
-		w := width(label, size, false) + float64(10*s.u)
-		at := area{clamp(a.x-float64(w/2), 0, s.width-w), clamp(a.y+float64(a.h*.05)+float64(5*s.u), 0, s.height-high), w, high}
-		at = s.nearby(a, at)
-		opacity := clamp(a.figure.Opacity, 0, 1)
-		s.add(shape{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: high / 2, fill: fade(back, opacity)})
-		s.write(at.x+float64(w/2), at.y+float64(high*.5)+float64(size*.35), size, middle, false, fade(s.text, opacity), label)
-	}
-}
-
-// speeches draws the speech of the figures. The threads to distant speakers are below all
-// bubbles.
-func (s *stylist) speeches() {
 	drawn := 0
-	var threads, bubbles []shape
 	for i := range s.cast {
 		a := &s.cast[i]
 		opacity := clamp(a.figure.TextOpacity, 0, 1)
@@ -94,31 +40,97 @@ func (s *stylist) speeches() {
 			continue
 		}
 		drawn++
-		bubble, thread := s.speech(a, opacity)
-		bubbles = append(bubbles, bubble...)
+		b, lines, ok := s.room(a, first)
+		if !ok {
+			continue
+		}
+		bubble, thread := s.speech(a, b, lines, opacity)
+		bubbles = append(bubbles, bubble)
 		threads = append(threads, thread...)
 	}
-	s.d.shapes = append(append(s.d.shapes, threads...), bubbles...)
+	return bubbles, threads
 }
 
-// speech returns the bubble of a figure, with a tail to its head, or with a thread if the
-// head is not near.
-func (s *stylist) speech(a *actor, opacity float64) (bubble, thread []shape) {
-	u := s.u
-	size, pad := float64(13.5*u), float64(10*u)
-	lines := wrap(clean(a.figure.Text), size, math.Min(float64(220*u), s.width-float64(4*pad)), 4)
-	if len(lines) == 0 {
-		return nil, nil
-	}
-	w := float64(24 * u)
+// bubbleText is the size of the letters in bubbles, bubblePad the room around them.
+const bubbleText, bubblePad = 13.5, 10
+
+// bubble returns the lines of a text in a bubble of one of the sizes, and its area.
+func (s *stylist) bubble(text string, size int) (lines []string, b area) {
+	letters, pad := float64(bubbleText*s.u), float64(bubblePad*s.u)
+	form := bubbleSizes[size]
+	lines = wrap(text, letters, math.Min(float64(form.wide*s.u), s.width-float64(4*pad)), form.lines)
+	w := float64(24 * s.u)
 	for _, l := range lines {
-		w = math.Max(w, width(l, size, false))
+		w = math.Max(w, width(l, letters, false))
 	}
+	return lines, area{w: w + float64(2*pad), h: float64(float64(letters*1.32)*float64(len(lines))) + float64(1.5*pad)}
+}
+
+// room finds the place of the speech of a figure: the nearest free area to the place above
+// the head, of the first size that needs hardly a displacement, or else of the size with the
+// least one. It takes the area, or counts the speech as hidden if no size has room.
+func (s *stylist) room(a *actor, first int) (place area, lines []string, ok bool) {
+	text := strings.TrimSpace(clean(a.figure.Text))
+	if text == "" {
+		return area{}, nil, false
+	}
+	head := a.y - float64(a.h*1.02)
+	lift := float64(12 * s.u)
+	if a.badge != nil {
+		_, y, size := s.badgeAt(a)
+		lift = math.Max(lift, head-(y-float64(size/2))+float64(4*s.u))
+	}
+	margin, reach := float64(5*s.u), float64(180*s.u)
+	// A bubble still belongs to a head under its corner. Further away it is hard to tell.
+	find := func(b area) (found area, moved float64, free bool) {
+		away := func(dx, dy float64) float64 {
+			return float64(dx*.25) + math.Max(0, dx-float64(b.w/2)) + dy
+		}
+		at := area{
+			clamp(a.x-float64(b.w/2), margin, math.Max(margin, s.width-margin-b.w)),
+			clamp(head-lift-b.h, margin, math.Max(margin, s.height-margin-b.h)), b.w, b.h,
+		}
+		left, top := math.Max(margin, a.x-reach-b.w), math.Max(margin, head-reach-b.h)
+		within := area{left, top, math.Min(s.width-margin, a.x+reach+b.w) - left, math.Min(s.height-margin, a.y+reach+b.h) - top}
+		found, free = s.written.find(at, within, away)
+		return found, away(math.Abs(found.x-at.x), math.Abs(found.y-at.y)), free
+	}
+	least := math.Inf(1)
+	// The smallest size is tried first: a crowd has no room for most speeches in any size.
+	try := func(size int) (moved float64) {
+		written, b := s.bubble(text, size)
+		found, moved, free := find(b)
+		if !free {
+			return math.Inf(1)
+		}
+		// Each smaller size shows less, which is worth some distance.
+		if cost := moved + float64(15*s.u*float64(size-first)); cost < least {
+			least, place, lines, ok = cost, found, written, true
+		}
+		return moved
+	}
+	if try(len(bubbleSizes) - 1); ok {
+		for size := first; size < len(bubbleSizes)-1; size++ {
+			if try(size) <= float64(15*s.u) {
+				break
+			}
+		}
+	}
+	if !ok {
+		s.hidden++
+		return place, nil, false
+	}
+	s.written.take(place)
+	s.box(BoxBubble, place, strings.Join(lines, " "))
+	return place, lines, true
+}
+
+// speech returns the bubble of a figure at b, with a tail to its head, or with a thread if
+// the head is not near.
+func (s *stylist) speech(a *actor, b area, lines []string, opacity float64) (bubble shape, thread []shape) {
+	u := s.u
+	size, pad := float64(bubbleText*u), float64(bubblePad*u)
 	leading := float64(size * 1.32)
-	b := area{w: w + float64(2*pad), h: float64(leading*float64(len(lines))) + float64(1.5*pad)}
-	b = s.room(a, b)
-	s.bubbles = append(s.bubbles, b)
-	s.occupy(b)
 
 	tipX, tipY := a.x, a.y-float64(a.h*1.02)
 	if b.y > a.y {
@@ -146,7 +158,7 @@ func (s *stylist) speech(a *actor, opacity float64) (bubble, thread []shape) {
 		rx, ry := clamp(tipX, b.x+math.Min(b.w/2, 2*pad), b.x+b.w-math.Min(b.w/2, 2*pad)), b.y+float64(b.h/2)
 		if length := distance(rx, ry, tipX, tipY); length > 0 {
 			root := float64(10 * u)
-			far := distance(tipX, tipY, clamp(tipX, b.x, b.x+b.w), clamp(tipY, b.y, b.y+b.h)) > float64(60*u)
+			far := distance(tipX, tipY, clamp(tipX, b.x, b.x+b.w), clamp(tipY, b.y, b.y+b.h)) > float64(40*u)
 			if far {
 				root = float64(3 * u)
 			}
@@ -179,75 +191,8 @@ func (s *stylist) speech(a *actor, opacity float64) (bubble, thread []shape) {
 	}
 	e := float64(2 * u) // the edge
 	g.x, g.y, g.w, g.h = left-e, top-e, right-left+float64(2*e), bottom-top+float64(2*e)
-	return []shape{g}, thread
-}
-
-// room returns the area of the bubble b: the nearest free area to the place above the
-// head. Without a free area in the picture, it is the place above or beside the head that
-// covers least of the other bubbles and the figures.
-func (s *stylist) room(a *actor, b area) area {
-	gap := float64(12 * s.u)
-	head := a.y - float64(a.h*1.02)
-	lift := gap
-	if a.badge != nil {
-		_, y, size := s.badgeAt(a)
-		lift = math.Max(gap, head-(y-float64(size/2))+float64(4*s.u))
-	}
-	margin := float64(5 * s.u)
-	above := head - lift - b.h
-	inside := func(at point) area {
-		return area{clamp(at.x, margin, math.Max(margin, s.width-margin-b.w)), clamp(at.y, margin, math.Max(margin, s.height-margin-b.h)), b.w, b.h}
-	}
-	picture := area{margin, margin, s.width - float64(2*margin), s.height - float64(2*margin)}
-	// A bubble still belongs to a head under its corner. Further away it is hard to tell.
-	place, found := s.written.find(inside(point{a.x - float64(b.w/2), above}), picture, func(dx, dy float64) float64 {
-		return float64(dx*.25) + math.Max(0, dx-float64(b.w/2)) + dy
-	})
-	if found {
-		return place
-	}
-	side := float64(float64(a.h*a.art.broad)/200) + float64(34*s.u)
-	best, least := area{}, math.Inf(1)
-	for _, c := range [...]point{
-		{a.x - float64(b.w/2), above},
-		{a.x - float64(b.w*.15), above},
-		{a.x - float64(b.w*.85), above},
-		{a.x - float64(b.w/2), above - float64(b.h*.6)},
-		{a.x - float64(b.w/2), above - float64(b.h*1.15)},
-		{a.x + side, head - float64(b.h/4)},
-		{a.x - side - b.w, head - float64(b.h/4)},
-		{a.x - float64(b.w/2), above - float64(b.h*2.2)},
-	} {
-		b := inside(c)
-		// A near bubble is better: a distant one covers less, but its speaker is hard to
-		// find.
-		off := distance(a.x, head, clamp(a.x, b.x, b.x+b.w), clamp(head, b.y, b.y+b.h))
-		covered := float64(math.Max(0, off-lift) * 15 * s.u)
-		for _, other := range s.bubbles {
-			covered += float64(8 * b.shared(other))
-		}
-		for i := range s.cast {
-			covered += b.shared(s.cast[i].area)
-		}
-		if covered < least {
-			best, least = b, covered
-		}
-		if covered == 0 {
-			break
-		}
-	}
-	return best
+	return g, thread
 }
 
 // area is a rectangle in the picture.
 type area struct{ x, y, w, h float64 }
-
-// shared returns the area of the intersection of two areas.
-func (a area) shared(b area) float64 {
-	w := math.Min(a.x+a.w, b.x+b.w) - math.Max(a.x, b.x)
-	h := math.Min(a.y+a.h, b.y+b.h) - math.Max(a.y, b.y)
-	if w <= 0 || h <= 0 {
-		return 0
-	}
-	return float64(w * h)
-}

@@ -15,7 +15,7 @@ import (
 // glyphs are the figures in one cell of a terminal each.
 var glyphs = map[string]string{
 	"person": "◉", "robot": "▣", "bird": "➤", "building": "▥", "house": "⌂", "box": "■", "gear": "✱", "star": "★",
-	"document": "▤", "screen": "▭", "database": "≡", "cloud": "≈", "tree": "▲", "flag": "⚑", "dot": "•",
+	"document": "▤", "screen": "▭", "database": "≡", "cloud": "≈", "tree": "▲", "flag": "⚑", "dot": "•", "lens": "◎", "pencil": "✎", "flask": "△",
 }
 
 // Terminal draws the frame as text of at most the given rows, none of them wider than

@@ -24,6 +24,9 @@ var builtIn = map[string]Look{
 	"tree":     {"tree", "#4d9f6b", 84},
 	"flag":     {"flag", "#f87171", 60},
 	"dot":      {"dot", "#cbd5e1", 20},
+	"lens":     {"lens", "#9d8df1", defaultSize},
+	"pencil":   {"pencil", "#f08a6c", defaultSize},
+	"flask":    {"flask", "#e58fb1", defaultSize},
 	"token":    {"token", "#8aa4c8", 48},
 }
 

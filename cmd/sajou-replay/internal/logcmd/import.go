@@ -21,6 +21,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -33,21 +34,50 @@ func Import(a *cli.App) *cobra.Command {
 		more    bool
 		goOn    bool
 		raw     bool
+		foreign foreignFlags
+		scrub   scrubFlags
+		watch   bool
 	)
 	cmd := &cobra.Command{
-		Use:   "import FILE...",
-		Short: "Record signals from JSONL files",
-		Long: `Import records the signals of JSONL files into one session, in the order of the
-files; - is stdin. Each line is one signal, a JSON object such as
+		Use:   "import FILE|DIR...",
+		Short: "Record signals, or what other tools have recorded",
+		Long: `Import records files of signals, and the recordings that agents and their tools
+leave behind: transcripts, traces, trajectories. It recognizes the format by the
+content (sajou-replay formats lists them); --format names it. A file may be
+compressed (.gz, .zst) or an archive (.zip, .tar); - is stdin. The store is
+created if its directory is absent or empty, and removed again if nothing was
+recorded.
 
-  {"id":"1","type":"tool_call","timestamp":1763000000000,"source":"agent:ann","payload":{"toolName":"search"}}
+Recordings of other tools. Each is a session of its own, named after its file
+unless --session names it; a folder or an archive may hold any number. Its
+records become signals: tasks, calls and results of tools, tokens, states,
+errors, texts. Each record counts once in the balance that import prints: as
+mapped, as kept (a signal of the type FORMAT.KIND), as skipped by a named rule,
+or as unreadable. A scene for agents comes into force first, so that render and
+play show something; --define or --no-scene take its place. The same file gives
+the same head hash in every store.
 
-with the timestamp in milliseconds since 1970. Blank lines are skipped.
+A recording may go on. Import leaves out what a later record could change, such
+as the usage of the last message; --continue reads the grown file again,
+compares and adds what is new. If the recording is complete, --final records
+what its end implies; after that it cannot be continued. --watch follows the
+recordings of a folder while they grow.
 
-The session takes its name from the first file, without .jsonl, unless --session
-names it; several files are one session. It must be new unless --append or
---continue is given. The store is created if its directory is absent or empty,
-and removed again if nothing was recorded.
+A record whose time is before that of an earlier one takes effect at the time of
+that one. A jump ahead of more than --max-skew is a wrong clock if one of the
+next 64 records comes back. More than --max-bad unreadable records end the
+import.
+
+--redact removes secrets before anything reaches the disk, and --no-content
+records only the lengths of prompts, texts, arguments and outputs.
+
+Files of signals. Each line is one signal, a JSON object such as
+
+  {"id":"1","type":"tool_call","timestamp":1763000000000,"source":"agent:ann","payload":{"toolName":"search","agentId":"ann"}}
+
+with the timestamp in milliseconds since 1970. Blank lines are skipped. Several
+files are one session, in their order, named after the first, without .jsonl. It
+must be new unless --append or --continue is given.
 
 A line that is not a valid signal ends the import. The signals before it stay
 recorded: the exit code is then 3, or 1 if nothing was recorded. With --lenient,
@@ -63,24 +93,27 @@ compared with the clock, so that the head depends on the files alone.
 bindings, a scene; see define add) into force before the first signal. The same
 files under the same session name give the same head hash in every store.
 
---continue completes an import that was interrupted, by a signal, a full disk or
-a crash. It compares the session with the files and records the missing rest; if
-they differ, it records nothing. The head is then that of an uninterrupted import.
+--continue also completes an import that was interrupted, by a signal, a full
+disk or a crash. It compares the session with the files and records the missing
+rest; if they differ, it records nothing. The head is then that of an
+uninterrupted import.
 
 --raw imports one file that export --raw has written: all entries of the session
-as they were, under its name and with the same head. It recomputes the chain, and
-ends at the first entry that does not follow. If the session is there already,
---raw adds the entries that it lacks.
+as they were, under its name and with the same head. It recomputes the chain,
+and ends at the first entry that does not follow. If the session is there
+already, --raw adds the entries that it lacks.
 
-All files are opened before the store is locked. If several are named pipes, each
-needs its writer at the same time.`,
+All files are opened before the store is locked. If several are named pipes,
+each needs its writer at the same time.`,
 		Example: `  sajou-replay import session.jsonl
-  sajou-replay import session.jsonl --session release-42 --define choreographies.json
-  sajou-replay import session.jsonl --continue
+  sajou-replay import ~/.claude/projects/my-project --dry-run
+  sajou-replay import transcript.jsonl --final --redact default
+  sajou-replay import transcript.jsonl --continue
+  sajou-replay import traces.json.gz --session release-42 --no-content
   cat session.jsonl | sajou-replay import - --session live --append --lenient`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Misuse("no file to import; name JSONL files, or - for stdin")
+				return cli.Misuse("no file to import; name a file, a folder, or - for stdin")
 			}
 			return nil
 		},
@@ -94,18 +127,47 @@ needs its writer at the same time.`,
 				}
 				return importRaw(cmd.Context(), a, args)
 			}
-			return importFiles(cmd.Context(), a, args, defines, lenient, more, goOn)
+			foreign.goOn = goOn
+			foreign.chosen = foreign.chosen || cmd.Flags().Changed("max-bad") || cmd.Flags().Changed("max-skew")
+			job := &importJob{app: a, args: args, defines: defines, foreign: &foreign, scrub: &scrub}
+			if watch {
+				return job.watch(cmd.Context(), more || goOn || lenient)
+			}
+			stdin, isForeign, err := job.classify(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if isForeign {
+				if more || lenient {
+					return cli.Misuse("--append and --lenient are for files of signals; a recording of another tool is a session of its own, and is always read leniently")
+				}
+				return job.run(cmd.Context(), stdin)
+			}
+			if foreign.chosen || foreign.any() || scrub.any() {
+				return job.run(cmd.Context(), stdin)
+			}
+			return importFiles(cmd.Context(), a, args, stdin, defines, lenient, more, goOn)
 		},
 	}
 	cmd.Flags().StringArrayVar(&defines, "define", nil, "`FILE` of declarations to bring into force first; repeatable")
 	cmd.Flags().BoolVar(&lenient, "lenient", false, "record and flag signals that violate the schema")
 	cmd.Flags().BoolVar(&more, "append", false, "add to an existing session")
 	cmd.Flags().BoolVar(&goOn, "continue", false, "complete an interrupted import of the same files")
+	cmd.Flags().StringVar(&foreign.format, "format", "", "`NAME` of the format; see sajou-replay formats")
+	cmd.Flags().BoolVar(&foreign.final, "final", false, "the recording is complete: record what its end implies too")
+	cmd.Flags().DurationVar(&foreign.maxSkew, "max-skew", recording.DefaultMaxSkew, "a jump of time that comes back is a wrong clock beyond this `SPAN`")
+	cmd.Flags().Float64Var(&foreign.maxBad, "max-bad", 100*recording.DefaultMaxBad, "end the import beyond this `PERCENTAGE` of unreadable records; three are always allowed, unless it is 0")
+	cmd.Flags().BoolVar(&foreign.strict, "strict", false, "end the import at the first unreadable record")
+	cmd.Flags().BoolVar(&foreign.keepNative, "keep-native", false, "keep each native record in the metadata of its first signal")
+	cmd.Flags().BoolVar(&foreign.noScene, "no-scene", false, "bring no scene and choreographies for agents into force")
+	cmd.Flags().BoolVar(&foreign.dryRun, "dry-run", false, "tell what would be recorded, and record nothing")
+	cmd.Flags().BoolVar(&watch, "watch", false, "follow the recordings of a folder while they grow, until Ctrl-C")
+	scrub.register(cmd)
 	cmd.Flags().BoolVar(&raw, "raw", false, "import all entries of a session from the file that export --raw wrote")
 	return cmd
 }
 
-func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenient, more, goOn bool) error {
+func importFiles(ctx context.Context, a *cli.App, files []string, stdin io.Reader, defines []string, lenient, more, goOn bool) error {
 	name := a.Session
 	if name == "" {
 		name = sessionName(files[0])
@@ -128,7 +190,7 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 	if err != nil {
 		return err
 	}
-	in, err := openInputs(ctx, a, files)
+	in, err := openInputs(ctx, a, files, stdin)
 	if err != nil {
 		return err
 	}
@@ -154,7 +216,7 @@ func importFiles(ctx context.Context, a *cli.App, files, defines []string, lenie
 
 // importRaw records the session of a raw export.
 func importRaw(ctx context.Context, a *cli.App, files []string) error {
-	in, err := openInputs(ctx, a, files)
+	in, err := openInputs(ctx, a, files, nil)
 	if err != nil {
 		return err
 	}
@@ -207,14 +269,14 @@ type importing struct {
 	tally  ingest.Tally
 }
 
-// source is a file to import.
-type source struct {
+// input is a file to import.
+type input struct {
 	file string        // its name, "stdin" for stdin
 	in   io.ReadCloser // nil for a regular file, which is opened when it is read
 }
 
 // inputs are the files to import, in order.
-type inputs []source
+type inputs []input
 
 // names returns the names of the files.
 func (in inputs) names() []string {
@@ -243,7 +305,7 @@ func (in inputs) text() string {
 // openInputs opens the inputs that can block, pipes and devices, all at once and
 // before the store is locked, and waits until the first has a byte to read. A
 // slow writer thus never holds the lock of the store.
-func openInputs(ctx context.Context, a *cli.App, files []string) (in inputs, err error) {
+func openInputs(ctx context.Context, a *cli.App, files []string, stdin io.Reader) (in inputs, err error) {
 	in = make(inputs, len(files))
 	defer func() {
 		if err != nil {
@@ -255,7 +317,10 @@ func openInputs(ctx context.Context, a *cli.App, files []string) (in inputs, err
 	for i, file := range files {
 		in[i].file = file
 		if file == "-" {
-			in[i] = source{"stdin", a.OpenStdin(ctx)}
+			if stdin == nil {
+				stdin = a.OpenStdin(ctx)
+			}
+			in[i] = input{"stdin", io.NopCloser(stdin)}
 			continue
 		}
 		switch info, err := os.Stat(file); {
@@ -365,15 +430,15 @@ func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *import
 }
 
 // items are the signals of each file.
-func (in inputs) items(lenient bool) []iter.Seq2[ingest.Item, error] {
-	var list []iter.Seq2[ingest.Item, error]
+func (in inputs) items(lenient bool) []iter.Seq2[recording.Item, error] {
+	var list []iter.Seq2[recording.Item, error]
 	for _, s := range in {
-		list = append(list, func(yield func(ingest.Item, error) bool) {
+		list = append(list, func(yield func(recording.Item, error) bool) {
 			file := s.in
 			if file == nil {
 				f, err := cli.OpenFile(s.file)
 				if err != nil {
-					yield(ingest.Item{}, err)
+					yield(recording.Item{}, err)
 					return
 				}
 				defer f.Close()
@@ -442,7 +507,7 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 
 // importHint returns the remedy for a file of which nothing was recorded, or "".
 func importHint(stopped error, lenient bool) string {
-	wrong, ok := errors.AsType[*ingest.PlaceError](stopped)
+	wrong, ok := errors.AsType[*recording.PlaceError](stopped)
 	if !ok || wrong.Line != 1 {
 		return ""
 	}

@@ -14,11 +14,13 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/session/summary"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Info returns the command "info".
 func Info(a *cli.App) *cobra.Command {
+	var short bool
 	cmd := &cobra.Command{
 		Use:   "info [SESSION]",
 		Short: "Summarize a session",
@@ -29,8 +31,17 @@ and the digest of each projection at its end. Sessions with equal entries have
 equal digests on every machine.
 
 Entries of a program that did not close the store are in the write-ahead log. They
-count for the store, and not for the session, until the store is next closed.`,
+count for the store, and not for the session, until the store is next closed.
+
+Of a session of agents it tells the activity over time as one line of blocks,
+the prompts, texts, calls of tools, failures, errors, tokens and costs, by agent
+and by tool, and what its import noted: the origin, remarks, times that were
+moved, records that could not be read, and what was redacted or removed. The
+times of tools are those between a call and its result. The member "summary" of
+-o json has all of it with exact numbers. This reads every signal, a microsecond
+each; --short leaves it out.`,
 		Example: `  sajou-replay info
+  sajou-replay info --short
   sajou-replay info night-shift -o json`,
 		Args: cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,9 +50,10 @@ count for the store, and not for the session, until the store is next closed.`,
 				return err
 			}
 			defer t.Close()
-			return showInfo(a, cmd, t)
+			return showInfo(a, cmd, t, short)
 		},
 	}
+	cmd.Flags().BoolVar(&short, "short", false, "leave out the summary of what the agents did")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -63,6 +75,7 @@ type infoView struct {
 	Store     usageView         `json:"store"`
 	Snapshots int               `json:"snapshots"`
 	Digests   map[string]string `json:"digests"`
+	Summary   *summary.Summary  `json:"summary,omitempty"`
 }
 
 // usageView is an [eventlog.DiskUsage].
@@ -82,7 +95,7 @@ func (u usageView) String() string {
 	return fmt.Sprintf("%d bytes (tables %d, write-ahead log %d, snapshots %d, other %d)", u.Bytes, u.Tables, u.WriteAheadLog, u.Snapshots, u.Other)
 }
 
-func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
+func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) error {
 	ctx := cmd.Context()
 	head := t.Log.Head()
 	v := infoView{
@@ -98,6 +111,7 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 		times = state.Time()
 	}
 	var origin time.Time
+	counter := summary.NewCounter()
 	err = t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
 		v.Kinds[e.Kind.String()]++
 		if e.Kind != eventlog.KindSignal {
@@ -108,6 +122,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 			return nil //nolint:nilerr // a signal that does not decode has no type; the fold ignores it too
 		}
 		v.Types[sig.Type]++
+		if !short {
+			counter.Add(e.At, &sig)
+		}
 		if sig.Problem != "" {
 			v.Flagged++
 		}
@@ -127,6 +144,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	}
 	if p, ok := fold.State(session.ProjectionPerformances).(cli.Scheduling); ok {
 		v.Refused, v.Skipped = p.Scheduler().Refused()
+	}
+	if !short {
+		v.Summary = counter.Summary()
 	}
 	var digests []string
 	for _, d := range fold.Digests() {
@@ -170,6 +190,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession) error {
 	if v.Skipped > 0 {
 		fmt.Fprintf(&b, "skipped    %s not begun: at most %d can run at a time, children of parallel groups included\n",
 			cli.Plural(int(v.Skipped), "performance was", "performances were"), choreography.MaxUnderWay)
+	}
+	if !short {
+		writeSummary(&b, v.Summary)
 	}
 	fmt.Fprintf(&b, "head       %v\n", head)
 	fmt.Fprintf(&b, "genesis    %s\n", v.Genesis)

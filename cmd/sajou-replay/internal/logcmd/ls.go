@@ -3,6 +3,7 @@
 package logcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session/summary"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Ls returns the command "ls".
@@ -23,7 +26,8 @@ func Ls(a *cli.App) *cobra.Command {
 		Short: "List the sessions of the store",
 		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
 has the name of the session, the number of its entries, the session time that
-they span, and its head. Keep a copy of the head outside of the store: verify
+they span, its head, and the format of the recording from which it was imported,
+unless that is Sajou's own. Keep a copy of the head outside of the store: verify
 --head can then prove that no entry was removed from the end. The last line is
 the space that the store takes on the disk. With -o json and -o jsonl there is no
 such line, and each session has its bytes in the tables of the store; info has
@@ -93,17 +97,26 @@ number of entries and the head that each had.`,
 				if err != nil {
 					return err
 				}
+				origin, err := originOf(cmd.Context(), log)
+				if err != nil {
+					return err
+				}
 				value, err := cli.Marshal(struct {
 					Session string       `json:"session"`
 					Entries uint64       `json:"entries"`
 					At      float64      `json:"at"`
 					Bytes   uint64       `json:"bytes"`
 					Head    cli.HeadView `json:"head"`
-				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head)})
+					Format  string       `json:"format,omitempty"`
+					Origin  string       `json:"origin,omitempty"`
+				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head), origin.Format, origin.Session})
 				if err != nil {
 					return err
 				}
 				text := fmt.Sprintf("%-*s  %8d entries  %12s  %v", min(width, 40), termtext.Printable(name), head.Seq, cli.ClockText(at), head)
+				if origin.Format != "" {
+					text += "  " + termtext.Clip(termtext.Printable(origin.Format), 40)
+				}
 				if err := o.Item(text, value); err != nil {
 					return err
 				}
@@ -137,6 +150,35 @@ number of entries and the head that each had.`,
 	}
 	cmd.Flags().BoolVar(&deleted, "deleted", false, "list the deleted sessions instead")
 	return cmd
+}
+
+// originWithin is the number of entries in which the first signal of a session is looked
+// for. Before it are the definitions of its import.
+const originWithin = 4096
+
+// originOf returns the origin of a session that was imported from the recording of
+// another tool, which its first signal has. It is empty for other sessions.
+func originOf(ctx context.Context, log *eventlog.SessionReader) (summary.RecordedOrigin, error) {
+	for e, err := range log.Entries(ctx, 1) {
+		if errors.Is(err, eventlog.ErrCorrupt) {
+			break // verify tells; the list goes on
+		}
+		if err != nil {
+			return summary.RecordedOrigin{}, err
+		}
+		if e.Kind != eventlog.KindSignal && e.Seq < originWithin {
+			continue
+		}
+		counter := summary.NewCounter()
+		if sig, err := signal.Decode(e.Data); err == nil && e.Kind == eventlog.KindSignal {
+			counter.Add(e.At, &sig)
+		}
+		if origin := counter.Summary().Origin; origin != nil {
+			return *origin, nil
+		}
+		break
+	}
+	return summary.RecordedOrigin{}, nil
 }
 
 // listDeleted lists the deleted sessions.

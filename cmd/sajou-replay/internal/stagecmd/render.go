@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ type rendering struct {
 	compare bool
 	caption bool
 	places  bool
+	theme   string
 	json    bool
 }
 
@@ -65,7 +67,9 @@ line about the result, or with -o json an object.
 
 --speed 4 shows four seconds of session time in a second of film. --scene draws
 with the scene of a file instead of the recorded ones. A session without a scene
-is drawn on a default one, where agents take free places.
+is drawn on a default one, where agents take free places. An episode shows its
+characters. The pictures of a sheet show entries half a second later, when their
+effect is seen. Texts without room are left out and counted in the picture.
 
 The same moment gives the same bytes on every machine.
 
@@ -103,9 +107,11 @@ could not be drawn.`,
 	flags.BoolVar(&r.compare, "compare", false, "draw two moments side by side")
 	flags.BoolVar(&r.caption, "caption", false, "add a line with the session, the moment and its time")
 	flags.BoolVar(&r.places, "places", false, "mark the slots, waypoints and routes of the scene")
+	flags.StringVar(&r.theme, "theme", "", "light or dark: replace a background of the other kind; default the scene's own")
 	flags.BoolVar(&r.json, "json", false, "describe the result as JSON, as -o json does")
 	_ = flags.MarkHidden("json") // -o json says the same, since -o no longer names the file
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"svg", "png", "gif"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("theme", cobra.FixedCompletions([]string{"light", "dark"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	_ = cmd.MarkFlagFilename("out", "svg", "png", "gif")
 	cmd.ValidArgsFunction = a.CompleteSession
@@ -146,6 +152,8 @@ func (r *rendering) check(cmd *cobra.Command) error {
 		return cli.Misuse("--count %d: must be from 1 to %d", r.count, film.MaxSheet)
 	case r.columns < 0 || r.columns > film.MaxSheet:
 		return cli.Misuse("--columns %d: must be from 1 to %d", r.columns, film.MaxSheet)
+	case given("theme") && !slices.Contains(picture.Themes(), picture.Theme(r.theme)):
+		return cli.Misuse("--theme %q: the themes are light and dark", r.theme)
 	case (given("fps") || given("speed")) && (r.sheet || r.compare):
 		return cli.Misuse("--fps and --speed exclude --sheet and --compare")
 	}
@@ -289,7 +297,7 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 
 // style returns the flags that change the look of a picture.
 func (r *rendering) style() film.Style {
-	return film.Style{Width: r.width, Places: r.places, Caption: r.caption}
+	return film.Style{Width: r.width, Places: r.places, Caption: r.caption, Theme: picture.Theme(r.theme)}
 }
 
 // rendered describes a result.
@@ -310,7 +318,7 @@ type rendered struct {
 // to stdout.
 func reportRendered(a *cli.App, r *rendering, made rendered) error {
 	if made.Omitted > 0 {
-		fmt.Fprintf(a.Stderr, "sajou-replay: left out %d figures, beams and speeches, because the picture has too many\n", made.Omitted)
+		fmt.Fprintf(a.Stderr, "sajou-replay: left out %d figures, beams and texts, for which the picture has no room\n", made.Omitted)
 	}
 	if r.out == "-" {
 		return nil
@@ -477,7 +485,7 @@ func renderCompared(ctx context.Context, a *cli.App, t *cli.OpenedSession, s *fi
 			return err
 		}
 	}
-	opt := picture.CompareOptions{Options: picture.Options{Width: r.width, Places: r.places}}
+	opt := picture.CompareOptions{Options: picture.Options{Width: r.width, Places: r.places, Theme: picture.Theme(r.theme)}}
 	for i, heading := range []*string{&opt.Before, &opt.After} {
 		var err error
 		if *heading, err = s.Caption(ctx, shots[i].Moment); err != nil {

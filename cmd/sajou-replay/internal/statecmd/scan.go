@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -23,13 +24,15 @@ func Scan(a *cli.App) *cobra.Command {
 		look                      imageTest
 		conflicts                 bool
 		first, last, changes, all bool
+		count                     bool
 	)
 	cmd := &cobra.Command{
 		Use:   "scan [SESSION] [RANGE] (--where EXPR | --image PNG | --conflicts)",
 		Short: "Find entries by an expression or a picture",
 		Long: `Scan evaluates an expression at every entry of a session, in one pass, and lists
 the entries where it is true: all of them, the --first, or the --last. --changes
-lists the entries where its value, of any type, changes.
+lists the entries where its value, of any type, changes. --count tells
+their number instead.
 
 ` + cli.ExpressionHelp + `
 
@@ -43,6 +46,7 @@ performance takes an entity that another performance is animating.
 The exit code is 0 if an entry was found, 1 if not, and 7 if a picture could not
 be drawn or the expression exceeded its budget at an entry.`,
 		Example: `  sajou-replay scan --where 'entry.type == "tool_result" && !entry.payload.success' --first
+  sajou-replay scan --where 'entry.type == "tool_call"' --count
   sajou-replay scan --where 'state.performances.size() > 3'
   sajou-replay scan --where 'state.performances.size()' --changes
   sajou-replay scan night-shift 30..40 --where 'state.stage.entities.smith.strength > 0.5' -o jsonl
@@ -65,6 +69,9 @@ be drawn or the expression exceeded its budget at an entry.`,
 			}
 			if n := cli.Count(first, last, changes, all); n > 1 {
 				return cli.Misuse("--first, --last, --changes and --all exclude each other")
+			}
+			if count && (first || last) {
+				return cli.Misuse("--count counts all entries that are found; omit --first and --last")
 			}
 			session, over, err := a.SplitRange(cmd, args)
 			if err != nil {
@@ -98,6 +105,7 @@ be drawn or the expression exceeded its budget at an entry.`,
 			if err != nil {
 				return err
 			}
+			find.count = count
 			return runScan(cmd.Context(), a, t, from, to, find)
 		},
 	}
@@ -108,6 +116,7 @@ be drawn or the expression exceeded its budget at an entry.`,
 	cmd.Flags().BoolVar(&last, "last", false, "list the last entry only")
 	cmd.Flags().BoolVar(&changes, "changes", false, "list the entries where the value changes")
 	cmd.Flags().BoolVar(&all, "all", false, "list every entry; the default")
+	cmd.Flags().BoolVar(&count, "count", false, "tell the number of entries instead of listing them")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -120,6 +129,7 @@ type Finder struct {
 	expensive bool // show progress at each entry
 
 	expression *where.Expression // nil for a picture
+	count      bool              // write only how many hits there are
 }
 
 // newConflict is true after an entry that caused a conflict on the stage.
@@ -236,19 +246,31 @@ func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, from, to eve
 		return test(ctx, s)
 	}
 	defer m.Clear()
+	hits := 0
 	for hit, err := range t.Travel.Scan(ctx, from, to, find.Predicate, find.Mode) {
 		if err != nil {
 			return cli.ScanError(err)
+		}
+		if hits++; find.count {
+			continue
 		}
 		m.Clear()
 		if err := find.write(o, &hit.Entry); err != nil {
 			return err
 		}
 	}
-	if err := o.End(); err != nil {
+	if find.count {
+		m.Clear()
+		err := o.One(strconv.Itoa(hits), struct {
+			Count int `json:"count"`
+		}{hits})
+		if err != nil {
+			return err
+		}
+	} else if err := o.End(); err != nil {
 		return err
 	}
-	if o.Items == 0 {
+	if hits == 0 {
 		return cli.AnswerNo
 	}
 	return nil

@@ -1,0 +1,23 @@
+package mcp_test
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/sajou-dev/sajou-go/ingest/mcp"
+	"github.com/sajou-dev/sajou-go/internal/golden"
+	"github.com/sajou-dev/sajou-go/internal/recordingtest"
+)
+
+func TestStories(t *testing.T) {
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in []txtar.File) []txtar.File {
+		return recordingtest.Story(t, mcp.Format(), in)
+	})
+}
+
+// FuzzRead reads a file of any text.
+func FuzzRead(f *testing.F) {
+	recordingtest.Seeds(f, "testdata/*.txtar")
+	f.Fuzz(func(t *testing.T, text []byte) { recordingtest.Fuzzed(t, mcp.Format(), "recording", text) })
+}
