@@ -1,11 +1,14 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,13 +35,17 @@ type theatre struct {
 	answers  map[string][]string // "TURN.ATTEMPT SUBJECT", for each try
 	later    map[string][]string // the same, of the judge that a rerun asks
 	seen     []director.TranscriptLine
-	asked    []director.Question
 	now      time.Duration
 	signals  int
+
+	mu    sync.Mutex // the questions about a response are asked at the same time
+	asked []director.Question
 }
 
 func (p *theatre) Judge(ctx context.Context, q director.Question) (model, answer string, err error) {
+	p.mu.Lock()
 	p.asked = append(p.asked, q)
+	p.mu.Unlock()
 	answer, err = p.answer(p.answers)(ctx, q)
 	return "recorded", answer, err
 }
@@ -97,7 +104,11 @@ func (p *theatre) line(line string) {
 		r := director.Response{Text: text, Before: p.seen}
 		r.Turn, _ = strconv.Atoi(turn)
 		r.Attempt, _ = strconv.Atoi(attempt)
+		before := len(p.asked)
 		_, err = p.director.Respond(ctx, r)
+		slices.SortFunc(p.asked[before:], func(a, b director.Question) int {
+			return cmp.Or(a.Try-b.Try, cmp.Compare(a.Subject.Kind, b.Subject.Kind), cmp.Compare(a.Subject.ID, b.Subject.ID))
+		})
 	case "choose": // POINT OPTION
 		_, err = p.director.Choose(ctx, first, text)
 	case "signal": // TYPE
@@ -116,7 +127,9 @@ func (p *theatre) line(line string) {
 // the answers of the verb "now".
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in []txtar.File) (told []txtar.File) {
-		eng := enginetest.Memory(t, sajou.Config{})
+		// The clock stands still, since verdicts hold how long they took.
+		clock := &enginetest.StoppedClock{Now: enginetest.StoryBegin}
+		eng := enginetest.Memory(t, sajou.Config{Now: clock.Read, AfterFunc: clock.AfterFunc})
 		p := &theatre{
 			t: t, ses: enginetest.BeginManual(t, eng, "was"),
 			episodes: map[string]*episode.Episode{}, answers: map[string][]string{}, later: map[string][]string{},
