@@ -15,7 +15,9 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/atif"
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
 	"github.com/sajou-dev/sajou-go/ingest/cline"
+	"github.com/sajou-dev/sajou-go/ingest/codex"
 	"github.com/sajou-dev/sajou-go/ingest/flatspans"
+	"github.com/sajou-dev/sajou-go/ingest/hooks"
 	"github.com/sajou-dev/sajou-go/ingest/jaeger"
 	"github.com/sajou-dev/sajou-go/ingest/langfuse"
 	"github.com/sajou-dev/sajou-go/ingest/langsmith"
@@ -36,6 +38,8 @@ func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
 		claudecode.Format(),
+		hooks.Format(),
+		codex.Format(),
 		openhands.Format(),
 		sweagent.Format(),
 		minisweagent.Format(),
