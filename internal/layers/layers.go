@@ -50,7 +50,7 @@ var layers = []layer{
 	{"internal/spelling", pure, nil},
 	{"internal/find", pure, nil},
 	{"redact", effects, []string{"signal", "authored", "internal/jsonpointer", "internal/spelling", "internal/wording"}}, // a slog.Handler hands on what it was given; the rest is pure
-	{"redact/content", pure, []string{"signal"}},
+	{"redact/content", pure, []string{"signal", "redact"}},
 	{"internal/statecodec", pure, []string{"signal"}},
 	{"choreography/curve", pure, []string{"internal/wording", "internal/detmath"}},
 	{"choreography/definition", pure, []string{"signal", "internal/find", "choreography/curve"}},
