@@ -105,7 +105,10 @@ var layers = []layer{
 	{"ingest/atif", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/aider", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/mcp", timeless, []string{"signal", "ingest/recording"}},
-	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans"}},
+	{"ingest/langfuse", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
+	{"ingest/agentssdk", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
+	{"ingest/langsmith", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
+	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans", "ingest/langfuse", "ingest/agentssdk", "ingest/langsmith"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
