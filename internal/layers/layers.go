@@ -102,7 +102,10 @@ var layers = []layer{
 	{"ingest/atif", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/aider", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/mcp", timeless, []string{"signal", "ingest/recording"}},
-	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans"}},
+	{"ingest/gemini", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/copilot", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/cloudevents", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/gemini", "ingest/copilot", "ingest/cloudevents", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
