@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/ingest/agentssdk"
 	"github.com/sajou-dev/sajou-go/ingest/aider"
 	"github.com/sajou-dev/sajou-go/ingest/atif"
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
@@ -21,6 +22,8 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/gemini"
 	"github.com/sajou-dev/sajou-go/ingest/hooks"
 	"github.com/sajou-dev/sajou-go/ingest/jaeger"
+	"github.com/sajou-dev/sajou-go/ingest/langfuse"
+	"github.com/sajou-dev/sajou-go/ingest/langsmith"
 	"github.com/sajou-dev/sajou-go/ingest/mcp"
 	"github.com/sajou-dev/sajou-go/ingest/minisweagent"
 	"github.com/sajou-dev/sajou-go/ingest/openhands"
@@ -54,6 +57,9 @@ func All() []recording.Format {
 		otlp.Format(),
 		jaeger.Format(),
 		flatspans.Format(),
+		langfuse.Format(),
+		agentssdk.Format(),
+		langsmith.Format(),
 	}
 }
 
