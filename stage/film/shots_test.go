@@ -152,4 +152,31 @@ func TestShotsAreThoseOfTheirMoments(t *testing.T) {
 		}
 		require.Equal(t, 1, n, name)
 	}
+
+	// An interval that the session does not have ends with an error, after the pictures before.
+	begins := film.Interval{First: replay.Moment{Seq: head + 1}, Last: replay.Moment{Seq: head + 2}}
+	ends := film.Interval{First: replay.Moment{Seq: head - 1}, Last: replay.Moment{Seq: head + 1}}
+	for name, tt := range map[string]struct {
+		shots iter.Seq2[film.Shot, error]
+		want  int
+	}{
+		"at, begins beyond":      {reel.At(ctx, begins, []time.Duration{0, 1}), 0},
+		"entries, begins beyond": {reel.Entries(ctx, begins), 0},
+		"effects, begins beyond": {reel.Effects(ctx, begins), 0},
+		"entries, ends beyond":   {reel.Entries(ctx, ends), 2},
+		"effects, ends beyond":   {reel.Effects(ctx, ends), 2},
+	} {
+		seen, failed := 0, 0
+		for shot, err := range tt.shots {
+			if err != nil {
+				require.Nil(t, shot.Frame, name)
+				failed++
+				continue
+			}
+			require.Zero(t, failed, name)
+			seen++
+		}
+		require.Equal(t, tt.want, seen, name)
+		require.Equal(t, 1, failed, name)
+	}
 }
