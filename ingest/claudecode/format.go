@@ -120,17 +120,10 @@ func read(in *recording.Recorded, m *recording.Mapping) error {
 // isExport reports whether the recording is an export from the web: one document with
 // loglines. Its beginning tells.
 func isExport(in *recording.Recorded) (bool, error) {
-	file, err := in.FS.Open(in.Name)
+	head, err := in.Head(in.Name)
 	if err != nil {
 		return false, err
 	}
-	defer file.Close()
-	head := make([]byte, 64<<10)
-	n, err := io.ReadFull(file, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
-	}
-	head = head[:n]
 	if !bytes.Contains(head, []byte(`"loglines"`)) {
 		return false, nil
 	}

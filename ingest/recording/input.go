@@ -3,6 +3,7 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -284,3 +285,30 @@ func (in *Recorded) Files(dir string) ([]string, error) {
 
 // Final reports whether the recording was declared complete.
 func (in *Recorded) Final() bool { return in.mapping.options.Final }
+
+// Head returns the beginning of a file, 64 KiB at most, for a format that has several
+// forms. Of a file whose first line is a JSON value that is no more than this line needs:
+// its writer may be at work, so Head does not wait for a second one.
+func (in *Recorded) Head(name string) ([]byte, error) {
+	file, err := in.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	const most = 64 << 10
+	head := make([]byte, 0, most)
+	for len(head) < most {
+		n, err := file.Read(head[len(head):most])
+		head = head[:len(head)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if line, _, complete := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\xef\xbb\xbf"), []byte("\n")); complete && json.Valid(line) {
+			break
+		}
+	}
+	return head, nil
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/ingest/formats"
+	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/ingest/source"
 )
 
@@ -313,13 +314,22 @@ func TestLiveStream(t *testing.T) {
 	r := l.Recordings[0]
 	assert.Equal(t, "63", r.Session)
 	assert.Equal(t, int64(-1), r.Size)
+	long := strings.Repeat(bob, recording.SampleBytes/len(bob)+1)
 	go func() {
 		_, _ = io.WriteString(sender, bob)
+		_, _ = io.WriteString(sender, long)
 		_ = sender.Close()
 	}()
+	// A format may look at the beginning first.
+	first, err := r.FS.Open(r.Name)
+	require.NoError(t, err)
+	head := make([]byte, len(ann)+10)
+	_, err = io.ReadFull(first, head)
+	require.NoError(t, err)
+	assert.Equal(t, (ann + bob)[:len(head)], string(head))
 	text, err := fs.ReadFile(r.FS, r.Name)
 	require.NoError(t, err)
-	assert.Equal(t, ann+bob, string(text))
+	assert.True(t, ann+bob+long == string(text))
 	_, err = r.FS.Open(r.Name)
 	assert.ErrorIs(t, err, source.ErrReadOnce)
 }

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/ingest/formats"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
@@ -64,14 +63,8 @@ func (o *opening) stream(ctx context.Context, name string, in io.Reader) error {
 	files := newPacked()
 	if listed.Recognized() && listed.Format.Grows {
 		// What grows is read by lines, once.
-		var opened atomic.Bool
-		open := func() (io.ReadCloser, error) {
-			if opened.Swap(true) {
-				return nil, ErrReadOnce
-			}
-			return io.NopCloser(rest), nil
-		}
-		files.add(&packedFile{name: name, size: -1, open: open})
+		once := &readOnce{rest: rest}
+		files.add(&packedFile{name: name, size: -1, open: once.open})
 	} else {
 		data, err := o.spool(ctx, rest)
 		if err != nil {
@@ -142,4 +135,43 @@ func (o *opening) streamSample(name string, r *bufio.Reader) (*recording.Sample,
 	}
 	head, whole, err := readHead(r, head, recording.SampleBytes)
 	return recording.NewSample(name, head, whole), err
+}
+
+// readOnce is a stream that can be read once. Its beginning can be read again, for
+// formats that look at it first: as long as no more than a sample was read.
+type readOnce struct {
+	rest io.Reader
+	kept []byte // what was read
+	over bool   // more than a sample was read
+}
+
+func (o *readOnce) open() (io.ReadCloser, error) {
+	if o.over {
+		return nil, ErrReadOnce
+	}
+	return io.NopCloser(&onceReader{stream: o}), nil
+}
+
+// onceReader is one pass over the stream; only the newest may be read.
+type onceReader struct {
+	stream *readOnce
+	at     int
+}
+
+func (r *onceReader) Read(p []byte) (int, error) {
+	o := r.stream
+	if r.at < len(o.kept) {
+		n := copy(p, o.kept[r.at:])
+		r.at += n
+		return n, nil
+	}
+	n, err := o.rest.Read(p)
+	if o.over = o.over || len(o.kept)+n > recording.SampleBytes; o.over {
+		o.kept = nil
+		r.at = 0
+	} else {
+		o.kept = append(o.kept, p[:n]...)
+		r.at += n
+	}
+	return n, err
 }

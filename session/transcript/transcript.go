@@ -124,16 +124,40 @@ func New(w io.Writer, layout Layout, o Options) *Transcriber {
 	return t
 }
 
+// Skip notes what a signal that is not written says about what comes later: the origin of
+// the session, and which agent is whose subagent. It is for the signals before a range.
+func (t *Transcriber) Skip(s *signal.Signal) {
+	switch s.Type {
+	case recording.TypeRecording:
+		t.from(s)
+	case "task_dispatch":
+		t.dispatch(s.Payload.TextOf("from"), s.Payload.TextOf("to"))
+	}
+}
+
+// from notes the origin of the session.
+func (t *Transcriber) from(s *signal.Signal) {
+	t.origin = oneLine(s.Payload.TextOf("format"))
+	if id := s.Payload.TextOf("session"); id != "" {
+		t.origin += " " + oneLine(id)
+	}
+}
+
+// dispatch notes that an agent gave another one a task, which makes it its subagent the
+// first time.
+func (t *Transcriber) dispatch(from, to string) {
+	if _, known := t.depth[to]; from != recording.User && !known && to != from && len(t.depth) < maxKnown {
+		t.depth[strings.Clone(to)] = min(t.depth[from]+1, maxDepth)
+	}
+}
+
 // Add writes what a signal says. It keeps no part of s. An error is one of the writer.
 func (t *Transcriber) Add(seq eventlog.Seq, at time.Duration, s *signal.Signal) error {
 	if t.err != nil {
 		return t.err
 	}
 	if s.Type == recording.TypeRecording && !t.begun {
-		t.origin = oneLine(s.Payload.TextOf("format"))
-		if id := s.Payload.TextOf("session"); id != "" {
-			t.origin += " " + oneLine(id)
-		}
+		t.from(s)
 		return nil
 	}
 	if s.Type == "text_delta" && t.goesOn(s) {
@@ -209,10 +233,8 @@ func (t *Transcriber) of(s *signal.Signal) *block {
 		b.sort, b.agent = prompt, from
 		if from != recording.User {
 			b.sort = task
-			if _, known := t.depth[to]; !known && to != from && len(t.depth) < maxKnown {
-				t.depth[strings.Clone(to)] = min(t.depth[from]+1, maxDepth)
-			}
 		}
+		t.dispatch(from, to)
 		b.depth = t.depth[to]
 		b.head = oneLine(from) + " → " + oneLine(to)
 		b.body = clean(p.TextOf("description"))

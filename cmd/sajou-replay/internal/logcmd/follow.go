@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,7 +123,14 @@ func (w *folderFollower) begin(ctx context.Context, path string) error {
 		return nil // it may become a recording when it grows
 	}
 	w.known[path] = true
-	s, err := w.session(ctx, w.imports.followName(path), format)
+	main := path
+	if format.PartOf != nil {
+		// The file of a subagent belongs to the session of its main file.
+		if of := format.PartOf(path); of != "" {
+			main = of
+		}
+	}
+	s, err := w.session(ctx, w.imports.followName(main), format)
 	if err != nil {
 		return err
 	}
@@ -169,7 +177,7 @@ func (w *folderFollower) session(ctx context.Context, name string, format record
 
 // record records a file until the end has come.
 func (w *folderFollower) record(ctx context.Context, s *followedSession, format recording.Format, path string) error {
-	growing := &growingFS{FS: w.root.FS(), wait: w.wait}
+	growing := &growingFS{FS: w.root.FS(), name: path, wait: w.wait}
 	reading := format.Open(growing, path, w.imports.flags.options(w.imports.notes))
 	seen := 0
 	growing.idle = func() error {
@@ -244,6 +252,7 @@ var errFollowEnds = errors.New("the following has ended")
 // more.
 type growingFS struct {
 	fs.FS
+	name string // the file that grows; others are not there, since each is followed by itself
 	wait func(seen int) (looks int, more bool)
 	idle func() error
 }
@@ -254,8 +263,18 @@ func (g *growingFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name != g.name {
+		info, err := f.Stat()
+		if err == nil && info.Size() <= maxBeside && !info.IsDir() && !strings.HasSuffix(name, filepath.Ext(g.name)) {
+			return f, nil // a small description of another kind
+		}
+		return nil, errors.Join(f.Close(), &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
+	}
 	return &growingFile{File: f, fs: g}, nil
 }
+
+// maxBeside is the length of a file beside a recording that describes it.
+const maxBeside = 1 << 20
 
 type growingFile struct {
 	fs.File

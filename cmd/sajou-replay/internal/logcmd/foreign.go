@@ -84,6 +84,7 @@ type foreignResult struct {
 
 	stopped error
 	head    eventlog.Head
+	grows   bool // the format does
 }
 
 // balanceView is a balance as -o json has it.
@@ -150,8 +151,8 @@ func (b *balanceView) remarks(final bool) []string {
 	say(b.Repaired, "%s JSON that had to be mended", cli.Plural(b.Repaired, "record has", "records have"))
 	say(b.Cut, "%s too long for an entry; their longest texts were cut", cli.Plural(b.Cut, "signal was", "signals were"))
 	if !final {
-		say(b.Held, "%s for what follows; if the recording is complete, record the rest with --continue --final", cli.Plural(b.Held, "record waits", "records wait"))
-		say(b.Waiting, "%s behind a jump of time until 64 more records follow; if the recording is complete, record the rest with --continue --final",
+		say(b.Held, "%s for what follows", cli.Plural(b.Held, "record waits", "records wait"))
+		say(b.Waiting, "%s behind a jump of time until 64 more records follow",
 			cli.Plural(b.Waiting, "record waits", "records wait"))
 	}
 	return list
@@ -251,6 +252,7 @@ func (f *foreignImport) result(rec source.Listed) *foreignResult {
 	return &foreignResult{
 		Session: name, File: rec.Path, Format: rec.Format.Name, Reason: rec.Reason,
 		Types: map[string]int{}, DryRun: f.flags.dryRun, Final: f.flags.final,
+		grows: rec.Format.Grows && rec.Format.Map != nil,
 	}
 }
 
@@ -386,6 +388,10 @@ func (f *foreignImport) report(ctx context.Context, failed error) error {
 			fmt.Fprintf(f.app.Stderr, "sajou-replay: %s: %s\n", termtext.Printable(r.File), termtext.Printable(r.Stopped))
 		}
 	}
+	if n := f.open(); n > 0 && ctx.Err() == nil {
+		fmt.Fprintf(f.app.Stderr, "sajou-replay: %s go on, so what only its end tells was left out; if it is complete, record the rest with --continue --final\n",
+			map[bool]string{true: "the recording may", false: "each of the recordings may"}[n == 1])
+	}
 	if !f.single || f.app.Format == "text" {
 		if err := out.End(); err != nil {
 			return err
@@ -405,6 +411,17 @@ func (f *foreignImport) report(ctx context.Context, failed error) error {
 		return &cli.ExitError{Code: cli.ExitLoss, Cause: failed}
 	}
 	return failed
+}
+
+// open counts the recordings that may go on, and were imported without their end.
+func (f *foreignImport) open() int {
+	n := 0
+	for _, r := range f.results {
+		if r.grows && !r.Final && r.stopped == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // text is a result for people.

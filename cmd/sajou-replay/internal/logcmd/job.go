@@ -130,7 +130,12 @@ func (j *importJob) run(ctx context.Context, stdin io.Reader) error {
 		if list.Folder {
 			f.others(name, list)
 		}
-		recordings = append(recordings, list.Recordings...)
+		for _, rec := range list.Recordings {
+			if !list.Folder && name != "-" {
+				rec.Path = name
+			}
+			recordings = append(recordings, rec)
+		}
 	}
 	if len(recordings) == 0 {
 		return cli.Misuse("no recording of a known format was found; see: sajou-replay formats")

@@ -66,13 +66,17 @@ out; "info" and "cat" have them.`,
 			}
 			o := a.Output()
 			w := transcript.New(o, kind, transcript.Options{Title: t.Name, Lines: lines})
-			err = t.Each(cmd.Context(), first, last, func(e *eventlog.Entry) error {
+			err = t.Each(cmd.Context(), 1, last, func(e *eventlog.Entry) error {
 				if e.Kind != eventlog.KindSignal {
 					return nil
 				}
 				sig, err := signal.Decode(e.Data)
 				if err != nil {
 					return nil //nolint:nilerr // a signal that does not decode says nothing; verify tells about it
+				}
+				if e.Seq < first {
+					w.Skip(&sig)
+					return nil
 				}
 				return w.Add(e.Seq, e.At, &sig)
 			})
