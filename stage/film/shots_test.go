@@ -18,20 +18,20 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/film"
 )
 
-// picture is what a shot shows, in a form that can be compared.
-type picture struct {
+// shown is the picture of a shot, in a form that can be compared.
+type shown struct {
 	Moment string
 	At     time.Duration
 	Frame  string
 }
 
-func pictures(t *testing.T, shots iter.Seq2[film.Shot, error]) (all []picture) {
+func pictures(t *testing.T, shots iter.Seq2[film.Shot, error]) (all []shown) {
 	t.Helper()
 	for s, err := range shots {
 		require.NoError(t, err)
 		frame, err := json.Marshal(s.Frame)
 		require.NoError(t, err)
-		all = append(all, picture{s.Moment.String(), s.At, string(frame)})
+		all = append(all, shown{s.Moment.String(), s.At, string(frame)})
 	}
 	return all
 }
@@ -61,7 +61,7 @@ func TestShotsAreThoseOfTheirMoments(t *testing.T) {
 	head := eventlog.Seq(len(entries))
 
 	// alone is the picture of one moment, as it is some time later.
-	alone := func(m replay.Moment, later time.Duration) picture {
+	alone := func(m replay.Moment, later time.Duration) shown {
 		t.Helper()
 		fold, err := travel.At(ctx, m)
 		require.NoError(t, err, m)
@@ -71,7 +71,7 @@ func TestShotsAreThoseOfTheirMoments(t *testing.T) {
 		f.At = at
 		text, err := json.Marshal(f)
 		require.NoError(t, err)
-		return picture{m.String(), at, string(text)}
+		return shown{m.String(), at, string(text)}
 	}
 	moments := []replay.Moment{{}, {Seq: 1}, {Seq: 3}, {Seq: head / 2}, {Seq: head - 1}, {Seq: head}, {Seq: head, Offset: 700 * time.Millisecond}}
 	for seq := eventlog.Seq(1); seq < head; seq++ {
@@ -88,7 +88,7 @@ func TestShotsAreThoseOfTheirMoments(t *testing.T) {
 			over, err := reel.Interval(ctx, first, last)
 			require.NoError(t, err, name)
 
-			var each, effects []picture
+			var each, effects []shown
 			show := func(m replay.Moment) {
 				each, effects = append(each, alone(m, 0)), append(effects, alone(m, 500*time.Millisecond))
 			}
@@ -104,7 +104,7 @@ func TestShotsAreThoseOfTheirMoments(t *testing.T) {
 
 			for _, n := range []int{1, 2, 7} {
 				instants := over.Spread(n)
-				var want []picture
+				var want []shown
 				for i, now := range instants {
 					m := first
 					switch {
