@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/internal/layers"
+	"github.com/sajou-dev/sajou-go/redact"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -316,4 +317,16 @@ func links(t *testing.T, dir string) bool {
 		}
 	}
 	return false
+}
+
+// The page about privacy has the table of kinds as package redact documents them.
+func TestPrivacyPage(t *testing.T) {
+	page, err := os.ReadFile("privacy.md")
+	require.NoError(t, err)
+	for _, k := range redact.Kinds() {
+		row := fmt.Sprintf("| `%s` | `%s` | %s | %s |\n", k.Name, k.Mark, k.Finds, k.Stays)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/privacy.md lacks the row\n%s", row)
+		}
+	}
 }

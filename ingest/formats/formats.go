@@ -10,12 +10,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sajou-dev/sajou-go/ingest/agentssdk"
 	"github.com/sajou-dev/sajou-go/ingest/aider"
 	"github.com/sajou-dev/sajou-go/ingest/atif"
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
 	"github.com/sajou-dev/sajou-go/ingest/cline"
+	"github.com/sajou-dev/sajou-go/ingest/codex"
 	"github.com/sajou-dev/sajou-go/ingest/flatspans"
+	"github.com/sajou-dev/sajou-go/ingest/hooks"
 	"github.com/sajou-dev/sajou-go/ingest/jaeger"
+	"github.com/sajou-dev/sajou-go/ingest/langfuse"
+	"github.com/sajou-dev/sajou-go/ingest/langsmith"
 	"github.com/sajou-dev/sajou-go/ingest/mcp"
 	"github.com/sajou-dev/sajou-go/ingest/minisweagent"
 	"github.com/sajou-dev/sajou-go/ingest/openhands"
@@ -33,6 +38,8 @@ func All() []recording.Format {
 	return []recording.Format{
 		sajou(),
 		claudecode.Format(),
+		hooks.Format(),
+		codex.Format(),
 		openhands.Format(),
 		sweagent.Format(),
 		minisweagent.Format(),
@@ -44,6 +51,9 @@ func All() []recording.Format {
 		otlp.Format(),
 		jaeger.Format(),
 		flatspans.Format(),
+		langfuse.Format(),
+		agentssdk.Format(),
+		langsmith.Format(),
 	}
 }
 

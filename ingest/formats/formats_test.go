@@ -33,7 +33,7 @@ func TestFormats(t *testing.T) {
 
 // folders are the formats of a collection of real recordings, by its folders.
 var folders = map[string]string{
-	"claude-code": "claude-code", "claude-hooks": "claude-hooks", "codex": "codex", "gemini-cli": "gemini-cli", "copilot-cli": "copilot-cli",
+	"claude-code": "claude-code", "claude-hooks": "hooks", "codex": "codex", "gemini-cli": "gemini-cli", "copilot-cli": "copilot-cli",
 	"atif": "atif", "cline": "cline", "mini-swe-agent": "mini-swe-agent", "openhands": "openhands", "swe-agent": "swe-agent",
 	"langfuse": "", "otlp": "", "otel-genai": "",
 }
@@ -72,6 +72,11 @@ func TestDetect(t *testing.T) {
 		{"s.jsonl", `{"id":"1","type":"x","timestamp":1,"source":"a","payload":{}}` + "\n", formats.Sajou},
 		{"s.jsonl", `{"type":"summary","summary":"s","leafUuid":"u"}` + "\n" + `{"type":"mode","mode":"plan","sessionId":"s"}` + "\n", "claude-code"},
 		{"s.jsonl", `{"type":"queue-operation","operation":"enqueue","sessionId":"s"}`, "claude-code"},
+		{"s.jsonl", `{"session_id":"s","hook_event_name":"Stop"}`, "hooks"},
+		{"s.json", `[{"session_id":"s","hook_event_name":"Stop"}]`, "hooks"},
+		{"s.jsonl", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"user_message"}}`, "codex"},
+		{"s.jsonl", `{"id":"t","timestamp":"2025-06-04T00:00:00Z","instructions":null}` + "\n" + `{"record_type":"state"}`, "codex"},
+		{"s.jsonl", `{"type":"thread.started","thread_id":"t"}` + "\n" + `{"type":"turn.started"}`, "codex"},
 		{"s.json", `{"loglines":[{"type":"user","uuid":"u"}]}`, "claude-code"},
 	} {
 		got := formats.Detect(recording.NewSample(tt.name, []byte(tt.head), true))

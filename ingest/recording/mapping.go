@@ -493,6 +493,7 @@ func (m *Mapping) emitRaw(typ, corr string, payload signal.Value) {
 	}
 	if m.format.Invented {
 		meta.Text("timeSource", "synthetic")
+		m.queue.stated = true
 		m.queue.time(m.clock)
 	}
 	for _, member := range r.meta {

@@ -20,6 +20,7 @@ type timeQueue struct {
 	told    bool    // now is set
 	groups  []group
 	spare   []pendingItem // space for the items of a group
+	stated  bool          // the times are of the stated clock, which cannot be wrong
 	record  int           // the number of the current record
 	torn    bool          // its time is not known yet
 }
@@ -103,6 +104,9 @@ const (
 // judge decides the time of the first group. Atend says that no further record
 // is known, and final that none will come.
 func (q *timeQueue) judge(atEnd, final bool) verdict {
+	if q.stated {
+		return sound
+	}
 	first := 0
 	if !q.started {
 		// Records without a time at the beginning wait for the first time.

@@ -94,8 +94,8 @@ func (s *scratch) read(span *TraceSpan) *facts {
 		return f
 	}
 	f.prompt = firstText(s.promptText(), eventPrompt)
-	if f.kind == Chain && f.usage == nil {
-		return f
+	if f.kind == Chain && f.usage == nil && span.Parent != "" {
+		return f // it becomes no workflow
 	}
 	s.describe(span, f)
 	if len(f.texts) == 0 {
@@ -313,7 +313,7 @@ func (s *scratch) describe(span *TraceSpan, f *facts) {
 			f.agent = strings.TrimPrefix(span.Name, "invoke_agent ")
 		}
 		f.result = resultText(s.values[outputValue])
-	case Workflow:
+	case Workflow, Chain:
 		f.name = firstText(text(s.values[workflowName]), text(s.values[toolName]), span.Name)
 		f.result = resultText(s.values[outputValue])
 	case Tool:
@@ -327,11 +327,11 @@ func (s *scratch) describe(span *TraceSpan, f *facts) {
 			f.output = s.values[outputValue]
 		}
 		f.failed = f.failed || text(s.values[errorType]) != ""
-		if f.failed && f.output == nil {
+		if k := f.output.Kind(); f.failed && (k == signal.KindAbsent || k == signal.KindObject && f.output.Len() == 0) {
 			f.output = signal.NewObject(1).Text("error", firstText(f.problem, f.code)).Value()
 		}
 	}
-	if f.kind != Tool {
+	if f.kind != Tool && f.kind != Chain {
 		f.texts = s.answer(f.kind)
 	}
 	if f.result == "" && (f.kind == Agent || f.kind == Workflow) {

@@ -102,6 +102,19 @@ type SpanEvent struct {
 // Attributes returns the members of an object as attributes.
 func Attributes(v signal.Value) iter.Seq2[string, signal.Value] { return v.Members() }
 
+// Joined yields the attributes of several sequences. Of one name, the first counts.
+func Joined(lists ...iter.Seq2[string, signal.Value]) iter.Seq2[string, signal.Value] {
+	return func(yield func(string, signal.Value) bool) {
+		for _, list := range lists {
+			for name, v := range list {
+				if !yield(name, v) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Collection holds the spans of one recording until all are known.
 type Collection struct {
 	m       *recording.Mapping
@@ -111,6 +124,7 @@ type Collection struct {
 	shared  map[string]string
 	held    int
 	bad     []badRecord
+	aside   []asideRecord
 	session string
 	scratch scratch
 	parts   bool // a span is part of a session
@@ -132,6 +146,12 @@ type badRecord struct {
 	rec    recording.NativeRecord
 	reason string
 	text   []byte
+}
+
+// asideRecord is a record that is no span of its own.
+type asideRecord struct {
+	rec  recording.NativeRecord
+	rule string
 }
 
 // node is one span in the collection.
@@ -208,8 +228,8 @@ func (c *Collection) Add(s TraceSpan) error {
 	if f.conversation != "" && c.session == "" {
 		c.session = strings.Clone(f.conversation)
 	}
-	if f.kind != Transport && f.kind != Chain || f.usage != nil {
-		c.parts = c.parts || f.kind != Handoff
+	if f.kind != Transport && f.kind != Chain || f.usage != nil || f.kind == Chain && s.Parent == "" {
+		c.parts = c.parts || f.kind != Handoff && f.kind != Chain
 		n.told = f.keep(&s, c)
 		if c.m.KeepsNative() {
 			n.rec.Value = bytes.Clone(s.Record.Value)
@@ -228,6 +248,12 @@ func (c *Collection) Unreadable(rec recording.NativeRecord, reason string, text 
 	const most = 4 << 10
 	rec.Value = nil
 	c.bad = append(c.bad, badRecord{rec, reason, bytes.Clone(text[:min(len(text), most)])})
+}
+
+// Skip adds a record that a rule of the format leaves out.
+func (c *Collection) Skip(rec recording.NativeRecord, rule string) {
+	rec.Value = nil
+	c.aside = append(c.aside, asideRecord{rec, rule})
 }
 
 // SetSession says the native id of the session, where a file says it apart from its spans.
@@ -296,5 +322,9 @@ func (c *Collection) mapBad() {
 	for _, b := range c.bad {
 		c.m.Begin(b.rec)
 		c.m.Unreadable(b.reason, b.text)
+	}
+	for _, a := range c.aside {
+		c.m.Begin(a.rec)
+		c.m.Skip(a.rule)
 	}
 }

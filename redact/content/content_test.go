@@ -47,6 +47,8 @@ func TestRemove(t *testing.T) {
 		{"usage stays", `{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"native":{"id":"u-1","line":3},"sessionId":"x","cacheReadTokens":5,"timeSource":"synthetic","skewMs":1.5},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2,"model":"anthropic/claude","cost":0.25}}`, ""},
 		{"metadata", `{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"cwd":"/home/bob","record":{"secret":"x"},"version":"1.0","model":"two words","sessionId":["x"]},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`,
 			`{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"version":"1.0","removed":{"parts":4,"bytes":37}},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`},
+		{"the note of a redaction", `{"id":"1","type":"x","timestamp":1,"source":"s","metadata":{"redactions":{"email":2,"ticket":3,"zebra":4}},"payload":{}}`,
+			`{"id":"1","type":"x","timestamp":1,"source":"s","metadata":{"redactions":{"email":2,"other":7}},"payload":{}}`},
 		{"an unknown type", `{"id":"1","type":"codex.compact","timestamp":1,"source":"s","payload":{"bob":"x"}}`,
 			`{"id":"1","type":"codex.compact","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":11}},"payload":{"length":11}}`},
 		{"the origin", `{"id":"1","type":"import.recording","timestamp":1,"source":"s","payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed","cwd":"/home/bob"}}`,
@@ -188,7 +190,7 @@ func TestNothingLeaks(t *testing.T) {
 		}
 		envelope := map[string]any{"id": "1", "type": typ, "timestamp": 1, "source": "s", "payload": payload}
 		if rapid.Bool().Draw(t, "annotated") {
-			metadata := rapid.MapOfN(rapid.OneOf(spoken(), rapid.SampledFrom([]string{"record", "cwd", "title", "gitBranch", "summary", "native", "content", "redact"})), free(2), 0, 4).Draw(t, "metadata")
+			metadata := rapid.MapOfN(rapid.OneOf(spoken(), rapid.SampledFrom([]string{"record", "cwd", "title", "gitBranch", "summary", "native", "content", "redact", "redactions"})), free(2), 0, 4).Draw(t, "metadata")
 			metadata["sessionId"] = "s-1"
 			envelope["metadata"] = metadata
 		}

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sajou-dev/sajou-go/redact"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -92,7 +93,7 @@ var named = set(`id uuid model provider format version role kind type status sta
 var codes = set(`stopreason finishreason`)
 
 // nested are names of objects whose members are looked at one by one.
-var nested = set(`native usage tokens token redactions removed redaction content cache cost`)
+var nested = set(`native usage tokens token removed redaction content cache cost`)
 
 var digest = regexp.MustCompile(`^[0-9a-f]{16,128}$`)
 
@@ -123,6 +124,11 @@ func (r *Remover) structure(v signal.Value) signal.Value {
 			isText && (named[words[len(words)-1]] || codes[strings.Join(words, "")]) && isWord(text):
 			out.Add(name, m)
 			continue
+		case kind == signal.KindObject && name == redact.NoteName:
+			inner := redactions(m)
+			changed = changed || len(inner) != len(m)
+			out.Add(name, inner)
+			continue
 		case kind == signal.KindObject && nested[strings.Join(words, "")], kind == signal.KindObject && name == NoteName:
 			inner := r.structure(m)
 			changed = changed || len(inner) != len(m)
@@ -137,6 +143,30 @@ func (r *Remover) structure(v signal.Value) signal.Value {
 	}
 	return out.Value()
 }
+
+// redactions returns the note of a redaction. The names of its kinds stay; the counts under
+// other names, which the author of the rules gave, are added up.
+func redactions(note signal.Value) signal.Value {
+	out := signal.NewObject(note.Len())
+	others := note.IntOf(otherKinds)
+	for name, v := range note.Members() {
+		n, _ := v.Int64()
+		switch {
+		case name == otherKinds:
+		case n > 0 && slices.ContainsFunc(redact.Kinds(), func(k redact.SecretKind) bool { return k.Name == name }):
+			out.Int(name, n)
+		default:
+			others += max(n, 0)
+		}
+	}
+	if others > 0 {
+		out.Int(otherKinds, others)
+	}
+	return out.Value()
+}
+
+// otherKinds is the name of the counts that are added up.
+const otherKinds = "other"
 
 // isWord reports whether a text can be an id, a code or the name of a model: it has no
 // white space and is short.

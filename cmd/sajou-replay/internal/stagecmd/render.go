@@ -42,13 +42,18 @@ type rendering struct {
 	places  bool
 	theme   string
 	json    bool
+
+	timeline bool
+	sequence bool
+	perPage  int
+	page     int
 }
 
 // Render returns the command "render".
 func Render(a *cli.App) *cobra.Command {
 	var r rendering
 	cmd := &cobra.Command{
-		Use:   "render [SESSION] (ADDR | RANGE | ADDR ADDR --compare) -O FILE",
+		Use:   "render [SESSION] (ADDR | RANGE | ADDR ADDR --compare | [RANGE] --timeline | [RANGE] --sequence) -O FILE",
 		Short: "Draw the stage as SVG, PNG or GIF",
 		Long: `Render draws the stage at a moment or over a range into the file that -O names;
 its extension, or --format, selects the format. -O - is stdout. Render prints a
@@ -64,6 +69,13 @@ line about the result, or with -o json an object.
                                     two moments side by side with their
                                     differences marked, and a list of the
                                     differences; -O is optional
+  render --timeline -O a.svg        the session along its time: a lane for each
+                                    agent with its tasks, calls and errors, and
+                                    the tokens and the cost so far as lines
+  render --sequence -O pages/%02d.svg
+                                    who asked whom, as the pages of a sequence
+                                    diagram with --per-page rows each; with one
+                                    file, the page that --page names
 
 --speed 4 shows four seconds of session time in a second of film. --scene draws
 with the scene of a file instead of the recorded ones. A session without a scene
@@ -79,9 +91,14 @@ could not be drawn.`,
   sajou-replay render 36+50ms -O picture.png --width 1920 --caption
   sajou-replay render night-shift 30..40 --fps 12 -O film.gif
   sajou-replay render 30..40 --sheet --columns 4 -O sheet.png
-  sajou-replay render 35 36 --compare -O difference.svg`,
+  sajou-replay render 35 36 --compare -O difference.svg
+  sajou-replay render --timeline -O timeline.svg
+  sajou-replay render 2..end --sequence --per-page 20 --theme light -O sequence.png`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			r.takeFile(a)
+			if r.timeline || r.sequence {
+				return cli.Between(0, 2)(cmd, args)
+			}
 			return cli.Between(1, 3)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -105,6 +122,10 @@ could not be drawn.`,
 	flags.IntVar(&r.count, "count", 0, "number of pictures of a sheet; 0 draws one for each entry")
 	flags.IntVar(&r.columns, "columns", 0, "number of columns of a sheet; 0 chooses one")
 	flags.BoolVar(&r.compare, "compare", false, "draw two moments side by side")
+	flags.BoolVar(&r.timeline, "timeline", false, "draw a range, or the session, along its time")
+	flags.BoolVar(&r.sequence, "sequence", false, "draw who asked whom in a range, or the session")
+	flags.IntVar(&r.perPage, "per-page", 40, "most rows of a page of --sequence")
+	flags.IntVar(&r.page, "page", 0, "draw page `N` of --sequence; default the first")
 	flags.BoolVar(&r.caption, "caption", false, "add a line with the session, the moment and its time")
 	flags.BoolVar(&r.places, "places", false, "mark the slots, waypoints and routes of the scene")
 	flags.StringVar(&r.theme, "theme", "", "light or dark: replace a background of the other kind; default the scene's own")
@@ -136,8 +157,16 @@ func (r *rendering) takeFile(a *cli.App) {
 func (r *rendering) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	switch {
-	case r.sheet && r.compare:
-		return cli.Misuse("--sheet and --compare exclude each other")
+	case moreThanOne(r.sheet, r.compare, r.timeline, r.sequence):
+		return cli.Misuse("--sheet, --compare, --timeline and --sequence exclude each other")
+	case (r.timeline || r.sequence) && (given("fps") || given("speed") || given("scene") || given("caption") || given("places")):
+		return cli.Misuse("--fps, --speed, --scene, --caption and --places are for pictures of the stage, not for --timeline and --sequence")
+	case (given("per-page") || given("page")) && !r.sequence:
+		return cli.Misuse("--per-page and --page need --sequence")
+	case r.perPage < 1 || r.perPage > 400:
+		return cli.Misuse("--per-page %d: must be from 1 to 400", r.perPage)
+	case given("page") && r.page < 1:
+		return cli.Misuse("--page %d: must be at least 1", r.page)
 	case r.out == "" && !r.compare:
 		return cli.Misuse("-O FILE is missing; for example: -O picture.svg")
 	case given("width") && (r.width < film.MinWidth || r.width > film.MaxWidth):
@@ -166,6 +195,17 @@ func (r *rendering) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// moreThanOne reports whether several conditions hold.
+func moreThanOne(conditions ...bool) bool {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // chooseFormat derives the format from the name of the file, unless --format is
 // given.
 func (r *rendering) chooseFormat() error {
@@ -191,8 +231,8 @@ func (r *rendering) chooseFormat() error {
 	case "svg", "png":
 	case "gif":
 		switch {
-		case r.sheet || r.compare || r.many():
-			return cli.Misuse("a GIF holds a film; use svg or png with --sheet, --compare and numbered frames")
+		case r.sheet || r.compare || r.timeline || r.sequence || r.many():
+			return cli.Misuse("a GIF holds a film; use svg or png with --sheet, --compare, --timeline, --sequence and numbered frames")
 		case r.width > film.MaxGIFWidth:
 			return cli.Misuse("--width %d: must be at most %d for a GIF", r.width, film.MaxGIFWidth)
 		case r.fps > 50 || r.fps != math.Trunc(r.fps):
@@ -201,8 +241,8 @@ func (r *rendering) chooseFormat() error {
 	default:
 		return cli.Misuse("--format %q: the formats are svg, png and gif", r.format)
 	}
-	if r.many() && (r.sheet || r.compare) {
-		return cli.Misuse("-O %q names many files, but --sheet and --compare draw one picture; name one file", r.out)
+	if r.many() && (r.sheet || r.compare || r.timeline) {
+		return cli.Misuse("-O %q names many files, but --sheet, --compare and --timeline draw one picture; name one file", r.out)
 	}
 	return nil
 }
@@ -245,6 +285,9 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 	if r.compare {
 		wanted = 2
 	}
+	if (r.timeline || r.sequence) && len(rest) == 0 {
+		rest = []string{wholeSession}
+	}
 	switch {
 	case len(rest) == 0:
 		return cli.Misuse("no address to draw; for example: sajou-replay render %s end -O picture.svg", cli.ShellWord(session))
@@ -285,6 +328,8 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 		return err
 	}
 	switch {
+	case r.timeline || r.sequence:
+		return renderOverview(ctx, a, s, first, last, r)
 	case r.sheet:
 		return renderSheet(ctx, a, s, first, last, r)
 	case r.format == "gif" || r.many():
