@@ -24,7 +24,8 @@ Importing them gives the same values: 64-bit integers, floats and the order of
 payload members are kept. Other entries are left out. With -o json the lines are
 the elements of one array.
 
---all writes every entry, in the form of cat -o jsonl.
+--all writes every entry, in the form of cat -o jsonl. Importing them under the
+same name makes the session again, with the same head.
 
 --raw writes for every entry the bytes that its hash covers, in base64, so that
 another program can recompute the chain; docs/verify_chain.py is such a program.
