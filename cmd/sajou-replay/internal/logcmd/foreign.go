@@ -372,8 +372,15 @@ func (f *foreignImport) into(ctx context.Context, engine *sajou.Engine, rec sour
 		return err
 	}
 	defer recorder.Close()
+	next, end := iter.Pull2(ingest.Through(reading.Items(), f.stages...))
+	defer end()
+	item, err, more := next()
+	if !more {
+		r.Remarks = append(r.Remarks, "no signal came of it: nothing was recorded")
+		return nil
+	}
 	items := func(yield func(recording.Item, error) bool) {
-		for item, err := range ingest.Through(reading.Items(), f.stages...) {
+		for ; more; item, err, more = next() {
 			if err == nil {
 				r.note(item.Signal)
 				m.Show(progress(rec, item.Place))
