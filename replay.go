@@ -1,10 +1,13 @@
 package sajou
 
 import (
+	"context"
+
 	agenthistory "github.com/sajou-dev/sajou-go/agents/history"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/workspace"
 )
 
 // Replay returns the time travel of a recorded session: its states, addresses, cursors,
@@ -20,6 +23,22 @@ func (e *Engine) ReplayWith(name string, set projection.Set) (*replay.Replay, er
 		return nil, err
 	}
 	return session.OpenReplay(&log.SessionReader, set, e.snaps)
+}
+
+// Files returns the files that the agents of a recorded session worked on, as far as
+// they are known at a moment. It folds the entries up to there. For a search over many
+// moments pass [workspace.Projection] to [Engine.ReplayWith]. The errors are those of
+// [Engine.Replay] and [replay.Replay.At].
+func (e *Engine) Files(ctx context.Context, name string, m replay.Moment) (*workspace.State, error) {
+	r, err := e.ReplayWith(name, projection.Set{workspace.Projection()})
+	if err != nil {
+		return nil, err
+	}
+	f, err := r.At(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return workspace.Of(f), nil
 }
 
 // AgentHistory answers questions about what the agents of a recorded session knew. The

@@ -1,21 +1,27 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/chain"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // RawConfig configures [Raw].
 type RawConfig struct {
+	// Session is the name of the session, for [Entries]; Raw reads it from its export.
+	Session string
+
 	// File is the name of the source in places.
 	File string
 
@@ -50,6 +56,22 @@ type RawTally struct {
 // Head with one that was kept elsewhere. The caller closes r.
 func Raw(ctx context.Context, engine *sajou.Engine, r io.Reader, cfg RawConfig) (RawTally, error) {
 	i := &rawImport{engine: engine, cfg: cfg, lines: newLineReader(r)}
+	i.parse = i.parseRaw
+	return i.all(ctx)
+}
+
+// Entries records a session from an export of its entries ([session.ExportEntries]), as
+// [Raw] does from a raw one: the entries are the same, and so are the chain and the Head.
+// Cfg.Session is the name of the session, which the export does not have; another name gives
+// other hashes, so that the first entry is refused. The export must begin with the first entry.
+// It does not have the ends of batches: every entry gets a batch of its own.
+func Entries(ctx context.Context, engine *sajou.Engine, r io.Reader, cfg RawConfig) (RawTally, error) {
+	i := &rawImport{engine: engine, cfg: cfg, lines: newLineReader(r), named: true}
+	i.parse = i.parseEntry
+	return i.all(ctx)
+}
+
+func (i *rawImport) all(ctx context.Context) (RawTally, error) {
 	err := i.run(ctx)
 	if err != nil && i.left > 0 { // the batch is incomplete, because reading has stopped
 		i.batches = i.batches[:len(i.batches)-1]
@@ -82,7 +104,10 @@ type rawImport struct {
 	engine *sajou.Engine
 	cfg    RawConfig
 	lines  *lineReader
+	parse  func(text []byte) (rawLine, error)
 	tally  RawTally
+
+	named bool // by the configuration, and not by the first line
 
 	log  *eventlog.SessionReader
 	have eventlog.Head // of the session, before
@@ -94,7 +119,7 @@ type rawImport struct {
 }
 
 func (i *rawImport) run(ctx context.Context) error {
-	line, err := i.next()
+	line, err := i.first()
 	if errors.Is(err, io.EOF) {
 		err = &recording.PlaceError{Place: recording.Place{File: i.cfg.File, Line: 1}, Err: fmt.Errorf("%w: the text is empty", eventlog.ErrInvalid)}
 	}
@@ -130,6 +155,49 @@ func (i *rawImport) place(err error) error {
 	return &recording.PlaceError{Place: recording.Place{File: i.cfg.File, Line: i.lines.number}, Err: err}
 }
 
+// first returns the line with the name of the session.
+func (i *rawImport) first() (rawLine, error) {
+	if i.named {
+		return rawLine{Session: i.cfg.Session, Genesis: eventlog.Genesis(i.cfg.Session).String()}, nil
+	}
+	return i.next()
+}
+
+func (i *rawImport) parseRaw(text []byte) (line rawLine, err error) {
+	if err = json.Unmarshal(text, &line); err != nil {
+		err = fmt.Errorf("%w: not a line of a raw export: %w", eventlog.ErrInvalid, err)
+	}
+	return line, err
+}
+
+// parseEntry makes the raw line of an entry in JSON. A session time that JSON does not have
+// exactly is the one that the hash is of.
+func (i *rawImport) parseEntry(text []byte) (rawLine, error) {
+	e, err := session.ParseEntryJSON(text)
+	if err != nil {
+		return rawLine{}, fmt.Errorf("%w: %w", eventlog.ErrInvalid, err)
+	}
+	line := rawLine{Session: i.tally.Session, Seq: e.Seq, Hash: e.Hash}
+	const most = 1 << 10
+	for blur := time.Duration(0); blur <= min(e.Blur, most); blur++ {
+		for _, at := range [...]time.Duration{e.At + blur, e.At - blur} {
+			sealed, head := chain.AppendBatch(nil, i.at, []eventlog.Draft{{Kind: e.Kind, At: at, Data: e.Data}}, e.Key)
+			if blur > 0 && head.Hash.String() != e.Hash {
+				continue
+			}
+			batch, err := chain.OpenBatch(sealed)
+			if err != nil {
+				return line, err
+			}
+			stored, _, _, err := batch.Next()
+			if line.Entry = bytes.Clone(stored); err != nil || head.Hash.String() == e.Hash {
+				return line, err
+			}
+		}
+	}
+	return line, nil // its hash is wrong, which the check of the entry says
+}
+
 // next reads the next line.
 func (i *rawImport) next() (line rawLine, err error) {
 	text, err := i.lines.next()
@@ -137,9 +205,7 @@ func (i *rawImport) next() (line rawLine, err error) {
 		return line, err
 	}
 	if err == nil {
-		if err = json.Unmarshal(text, &line); err != nil {
-			err = fmt.Errorf("%w: not a line of a raw export: %w", eventlog.ErrInvalid, err)
-		}
+		line, err = i.parse(text)
 	}
 	if err != nil {
 		return line, i.place(err)

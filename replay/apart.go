@@ -1,7 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -69,10 +72,11 @@ func (r *Replay) apart(ctx context.Context, p projection.Projection, core *proje
 		start := projection.NewFold(projection.Set{p}, r.src.Genesis())
 		return start, r.foldOn(ctx, start, head.Seq, nil)
 	}
+	kept, seq := r.built.nearest(p.Name, head.Seq)
 	own := images.apart(p)
 	for limit := head.Seq; ; {
 		img, ok, err := own.Nearest(ctx, limit)
-		if err != nil || !ok || img.Head.Seq > limit {
+		if err != nil || !ok || img.Head.Seq > limit || img.Head.Seq <= seq {
 			break
 		}
 		// The image of the core was compared with the entry of its Head. An earlier image
@@ -95,6 +99,12 @@ func (r *Replay) apart(ctx context.Context, p projection.Projection, core *proje
 		}
 		limit = img.Head.Seq - 1
 	}
+	if kept != nil {
+		// The image was made of this log.
+		if f, err := projection.RestoreFold(projection.Set{p}, *kept); err == nil {
+			return f, r.build(ctx, f, head.Seq, own)
+		}
+	}
 	f := projection.NewFold(projection.Set{p}, r.src.Genesis())
 	return f, r.build(ctx, f, head.Seq, own)
 }
@@ -107,9 +117,80 @@ func (r *Replay) build(ctx context.Context, f *projection.Fold, to eventlog.Seq,
 			images.keep(f.Image())
 			last = seq
 		}
+		r.built.saw(f, to)
 	})
 	if err == nil {
 		images.supersede(to)
 	}
 	return err
+}
+
+// apartCache keeps images of projections apart in memory, for those whose images no
+// store keeps: a read-only one, or none of a projection that is folded only when a
+// program asks for it. A search that jumps back then folds a part of the session again
+// and not all of it.
+type apartCache struct {
+	mu     sync.Mutex
+	images map[string][]projection.Image // by projection, in the order of their entries
+}
+
+// The bounds of the images of one projection in an [apartCache].
+const (
+	apartImagesKept = 16
+	apartBytesKept  = 64 << 20
+)
+
+// nearest returns the latest image at or before an entry, or nil.
+func (c *apartCache) nearest(name string, seq eventlog.Seq) (*projection.Image, eventlog.Seq) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, img := range slices.Backward(c.images[name]) {
+		if img.Head.Seq <= seq {
+			return &img, img.Head.Seq
+		}
+	}
+	return nil, 0
+}
+
+// saw keeps an image of a fold of one projection that is on its way to an entry, about
+// [apartImagesKept] on the way from the first entry.
+func (c *apartCache) saw(f *projection.Fold, to eventlog.Seq) {
+	seq := f.Head().Seq
+	if seq%max(reach, (to/apartImagesKept+reach-1)/reach*reach) != 0 {
+		return
+	}
+	name := f.Set()[0].Name
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, found := slices.BinarySearchFunc(c.images[name], seq, func(img projection.Image, seq eventlog.Seq) int {
+		return cmp.Compare(img.Head.Seq, seq)
+	})
+	if found {
+		return
+	}
+	if c.images == nil {
+		c.images = map[string][]projection.Image{}
+	}
+	list := slices.Insert(c.images[name], i, f.Image())
+	for n := len(list); n > 1 && (n > apartImagesKept || imageBytes(list) > apartBytesKept); n = len(list) {
+		// The image goes whose neighbours stand closest.
+		drop := 0
+		for k := 1; k < n-1; k++ {
+			if drop == 0 || list[k+1].Head.Seq-list[k-1].Head.Seq < list[drop+1].Head.Seq-list[drop-1].Head.Seq {
+				drop = k
+			}
+		}
+		list = slices.Delete(list, drop, drop+1)
+	}
+	c.images[name] = list
+}
+
+func imageBytes(images []projection.Image) int {
+	n := 0
+	for i := range images {
+		for _, part := range images[i].Parts {
+			n += len(part.Data)
+		}
+	}
+	return n
 }

@@ -11,6 +11,9 @@ import (
 // cursorImages bounds the images a [Cursor] keeps.
 const cursorImages = 8
 
+// cursorBytes bounds the bytes of these images.
+const cursorBytes = 64 << 20
+
 // Cursor is a movable position in a session. It keeps a few images of the moments it
 // has visited, so a step back costs at most one interval of folding. It is not safe
 // for concurrent use.
@@ -105,10 +108,10 @@ func (c *Cursor) saw(f *projection.Fold) {
 			return
 		}
 	}
-	if len(c.images) == cursorImages {
+	c.images = append(c.images, f.Image())
+	for len(c.images) > cursorImages || len(c.images) > 1 && imageBytes(c.images) > cursorBytes {
 		c.images = append(c.images[:0], c.images[1:]...)
 	}
-	c.images = append(c.images, f.Image())
 }
 
 // Step moves by n entries, back for a negative n. From a moment between two entries,

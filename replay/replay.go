@@ -113,6 +113,7 @@ type Replay struct {
 	src   Source
 	set   projection.Set
 	snaps Snapshots // nil: always from the beginning
+	built apartCache
 }
 
 // Open returns a Replay of src with the projections of set, which must pass

@@ -80,6 +80,16 @@ func documented() (list []*cobra.Command) {
 	return list
 }
 
+// aboutFiles reports whether a command needs a session whose agents worked on files.
+func aboutFiles(cmd *cobra.Command) bool {
+	switch strings.Fields(cmd.CommandPath())[1] {
+	case "blame", "risks":
+		return true
+	default:
+		return false
+	}
+}
+
 // aboutEpisodes reports whether a command needs sessions that play an episode.
 func aboutEpisodes(cmd *cobra.Command) bool {
 	switch strings.Fields(cmd.CommandPath())[1] {
@@ -93,7 +103,7 @@ func aboutEpisodes(cmd *cobra.Command) bool {
 // TestExamples runs the examples in the help of each command, in a directory with
 // the files that they name and a store with the sessions that the help of the
 // program names; the commands about episodes have a store with sessions that play
-// one. An example may answer no; it may not be misuse or find nothing to work on.
+// one, and those about files one in which an agent edits a program. An example may answer no; it may not be misuse or find nothing to work on.
 // Examples that never end, or that take as long as the session, are interrupted
 // after a moment.
 func TestExamples(t *testing.T) {
@@ -125,6 +135,10 @@ func TestExamples(t *testing.T) {
 	}
 	var mask bytes.Buffer
 	require.NoError(t, png.Encode(&mask, image.NewNRGBA(image.Rect(0, 0, 320, 180))))
+	coded := filepath.Join(home, "coded")
+	if r := sajouReplay(t.Context(), t, nil, "-C", coded, "import", filepath.Join(root, "docs/examples/coding.jsonl")); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
 	files := map[string][]byte{"mask.png": mask.Bytes()}
 	for name, from := range map[string]string{
 		"session.jsonl":        "demo/session.jsonl",
@@ -158,6 +172,9 @@ func TestExamples(t *testing.T) {
 		from := store
 		if aboutEpisodes(cmd) {
 			from = played
+		}
+		if aboutFiles(cmd) {
+			from = coded
 		}
 		t.Run(strings.ReplaceAll(strings.TrimPrefix(cmd.CommandPath(), "sajou-replay "), " ", "-"), func(t *testing.T) {
 			t.Parallel()

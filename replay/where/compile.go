@@ -71,6 +71,7 @@ func compile(expr string, set projection.Set, predicate bool) (*Expression, erro
 	}
 	x := &Expression{source: expr, machine: &machine{}}
 	x.needsState, x.needsPrev = uses(root, "state"), uses(root, "prev")
+	x.reads = named(root)
 	x.machine.vars.prepare(&x.machine.meter, set)
 	slots := 0
 	if x.program, slots, err = plan(env, root, words, x.machine.vars.state.names); err != nil {
@@ -135,6 +136,16 @@ func uses(root *ast.AST, name string) bool {
 		found = found || e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == name
 	}))
 	return found
+}
+
+// named returns the members of states that the expression names.
+func named(root *ast.AST) (names []string) {
+	ast.PostOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if of, name, _ := memberAccess(e); of != nil && root.GetType(of.ID()).IsExactType(stateType) {
+			names = append(names, name)
+		}
+	}))
+	return names
 }
 
 // firstIssue returns the first of the issues, in text order, as an error with a hint.

@@ -63,6 +63,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -107,6 +108,7 @@ type Expression struct {
 	machine    *machine
 	needsState bool
 	needsPrev  bool
+	reads      []string // the projections that it names
 }
 
 // Predicate is a compiled expression whose value is true or false. It is not safe for
@@ -138,6 +140,11 @@ func (x *Expression) NeedsState() bool { return x.needsState || x.needsPrev }
 
 // NeedsPrev reports whether the expression reads prev.
 func (x *Expression) NeedsPrev() bool { return x.needsPrev }
+
+// Reads reports whether the expression names a projection, as state.NAME does or
+// prev["NAME"]. A program can leave a projection out of the states whose members the
+// expression does not name.
+func (x *Expression) Reads(projection string) bool { return slices.Contains(x.reads, projection) }
 
 // Match reports whether the predicate holds. It does not hold if it depends on a
 // missing member; any other failure is an [*EvalError] or the context's error.

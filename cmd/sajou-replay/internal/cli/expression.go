@@ -3,12 +3,53 @@ package cli
 import (
 	"errors"
 
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/workspace"
 )
 
 // AsEvalError returns the error of an expression that err wraps.
 func AsEvalError(err error) (*where.EvalError, bool) { return errors.AsType[*where.EvalError](err) }
+
+// projections returns the projections that the states of expressions may have.
+func projections() projection.Set {
+	return append(session.Projections(session.ProjectionConfig{}), workspace.Projection())
+}
+
+// Compile compiles a predicate. Its states have the files of the workspace only if it
+// names them: see [OpenedSession.FoldFor].
+func Compile(expr string) (*where.Predicate, error) {
+	p, err := where.Compile(expr, projections())
+	if err != nil || p.Reads(workspace.Name) {
+		return p, err
+	}
+	return where.Compile(expr, session.Projections(session.ProjectionConfig{}))
+}
+
+// CompileValue is [Compile] for an expression of any type.
+func CompileValue(expr string) (*where.Expression, error) {
+	x, err := where.CompileValue(expr, projections())
+	if err != nil || x.Reads(workspace.Name) {
+		return x, err
+	}
+	return where.CompileValue(expr, session.Projections(session.ProjectionConfig{}))
+}
+
+// FoldFor makes the states of the session have what an expression reads, which may be
+// nil: the files of the workspace, if it names them.
+func (t *OpenedSession) FoldFor(x *where.Expression) error {
+	if x == nil || !x.Reads(workspace.Name) {
+		return nil
+	}
+	travel, err := t.Engine.ReplayWith(t.Name, projections())
+	if err != nil {
+		return err
+	}
+	t.Travel = travel
+	return nil
+}
 
 // Needs returns the data that an expression reads, for a scan.
 func Needs(x *where.Expression) replay.Needs {
@@ -37,11 +78,15 @@ const ExpressionHelp = `Expressions are written in CEL (https://cel.dev). The va
                 kinds define, effect, beat or session
   state, prev   the states after and before the entry: seq, at, session,
                 performances, stage (entities, beams, sounds, diagnostics),
-                world, director (turn, beats, flags, choices_made, directive)
+                world, director (turn, beats, flags, choices_made, directive),
+                workspace (the files by their paths, each with text, exists, sure,
+                complete, certainty, lines, by, touched, pending, spans)
 A condition that reads a missing member is false; test one with
 has(entry.payload.x). A name with a hyphen is written in brackets, as in
 state.world.entities["agent-1"]; test it with "agent-1" in state.world.entities.
-Names are checked before the first entry is read.`
+A file is found by the end of its path if one file alone has it, as in
+state.workspace["main.go"].text.contains("panic("). Names are checked before the
+first entry is read.`
 
 // ScanError returns the error of an expression without the errors around it, which
 // repeat the entry.

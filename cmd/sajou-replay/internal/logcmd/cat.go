@@ -9,7 +9,6 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
-	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -46,6 +45,9 @@ if every given flag selects it.`,
 				return err
 			}
 			defer t.Close()
+			if err := t.FoldFor(filter.expression); err != nil {
+				return err
+			}
 			from, to, err := t.ResolveRange(cmd.Context(), over)
 			if err != nil {
 				return err
@@ -71,6 +73,8 @@ if every given flag selects it.`,
 type entryFilter struct {
 	kinds, types, corrs []string
 	expr                string
+
+	expression *where.Expression // expr compiled; nil without one
 }
 
 func (f *entryFilter) flags(cmd *cobra.Command) {
@@ -111,10 +115,11 @@ func (f *entryFilter) compile() (replay.EntryPredicate, error) {
 	if f.expr == "" {
 		return replay.EntryPredicate{Test: func(_ context.Context, s *replay.ScanStep) (bool, error) { return plain(s.Entry), nil }}, nil
 	}
-	p, err := where.Compile(f.expr, session.Projections(session.ProjectionConfig{}))
+	p, err := cli.Compile(f.expr)
 	if err != nil {
 		return replay.EntryPredicate{}, err
 	}
+	f.expression = &p.Expression
 	return replay.EntryPredicate{Needs: cli.Needs(&p.Expression), Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
 		if !plain(s.Entry) {
 			return false, nil

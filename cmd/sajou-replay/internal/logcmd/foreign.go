@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest"
+	"github.com/sajou-dev/sajou-go/ingest/formats"
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/ingest/source"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
@@ -209,7 +210,7 @@ type pass interface {
 // reading begins the pass over a recording.
 func (f *foreignImport) reading(rec source.Listed) pass {
 	if rec.Format.Map == nil {
-		return &signalsPass{rec: rec}
+		return &signalsPass{rec: rec, notes: f.notes}
 	}
 	return rec.Format.Open(rec.FS, rec.Name, f.flags.options(f.notes))
 }
@@ -217,6 +218,7 @@ func (f *foreignImport) reading(rec source.Listed) pass {
 // signalsPass is a pass over signals of the protocol, which need no mapping.
 type signalsPass struct {
 	rec     source.Listed
+	notes   signal.Value // of the stages
 	balance recording.Balance
 }
 
@@ -233,6 +235,11 @@ func (p *signalsPass) Items() iter.Seq2[recording.Item, error] {
 		p.balance = recording.Balance{Signals: map[string]int{}}
 		for item, err := range ingest.JSONL(file, p.rec.Name, true) {
 			if err == nil {
+				if p.balance.Records == 0 && p.notes.Len() > 0 && !p.noted(item.Signal) {
+					if !yield(recording.Item{Signal: p.origin(item.Signal.Timestamp), Place: item.Place}, nil) {
+						return
+					}
+				}
 				p.balance.Records++
 				p.balance.Mapped++
 				p.balance.Signals[item.Signal.Type]++
@@ -241,6 +248,36 @@ func (p *signalsPass) Items() iter.Seq2[recording.Item, error] {
 				return
 			}
 		}
+	}
+}
+
+// noted adds the notes to the first signal, if it describes an import: the session was
+// exported, and its origin stays what it was.
+func (p *signalsPass) noted(first *signal.Signal) bool {
+	if first.Type != recording.TypeRecording || first.Raw != nil {
+		return false
+	}
+	payload := signal.ObjectOf(first.Payload)
+	for name, v := range p.notes.Members() {
+		payload.Set(name, v)
+	}
+	first.Payload = payload.Value()
+	return true
+}
+
+// origin returns the signal that names the rules by which all others were changed.
+func (p *signalsPass) origin(at signal.Number) *signal.Signal {
+	if !at.IsSet() {
+		at = signal.Int(0)
+	}
+	payload := signal.NewObject(4).Text("format", formats.Sajou)
+	for name, v := range p.notes.Members() {
+		payload.Add(name, v)
+	}
+	p.balance.Signals[recording.TypeRecording]++
+	return &signal.Signal{
+		ID: recording.ID(formats.Sajou, "", recording.TypeRecording), Type: recording.TypeRecording, Source: "import:" + formats.Sajou,
+		Timestamp: at, Payload: payload.Value(),
 	}
 }
 
@@ -335,8 +372,15 @@ func (f *foreignImport) into(ctx context.Context, engine *sajou.Engine, rec sour
 		return err
 	}
 	defer recorder.Close()
+	next, end := iter.Pull2(ingest.Through(reading.Items(), f.stages...))
+	defer end()
+	item, err, more := next()
+	if !more {
+		r.Remarks = append(r.Remarks, "no signal came of it: nothing was recorded")
+		return nil
+	}
 	items := func(yield func(recording.Item, error) bool) {
-		for item, err := range ingest.Through(reading.Items(), f.stages...) {
+		for ; more; item, err, more = next() {
 			if err == nil {
 				r.note(item.Signal)
 				m.Show(progress(rec, item.Place))

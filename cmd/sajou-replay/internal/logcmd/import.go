@@ -101,7 +101,8 @@ uninterrupted import.
 --raw imports one file that export --raw has written: all entries of the session
 as they were, under its name and with the same head. It recomputes the chain,
 and ends at the first entry that does not follow. If the session is there
-already, --raw adds the entries that it lacks.
+already, --raw adds the entries that it lacks. A file that export --all has written is
+recognized, and imported in the same way under the name that --session gives.
 
 All files are opened before the store is locked. If several are named pipes,
 each needs its writer at the same time.`,
@@ -125,7 +126,7 @@ each needs its writer at the same time.`,
 				if len(args) != 1 || a.Session != "" || lenient || more || goOn || len(defines) > 0 {
 					return cli.Misuse("--raw takes one file, which has the name of the session, and no other flag of import")
 				}
-				return importRaw(cmd.Context(), a, args)
+				return importRaw(cmd.Context(), a, args, nil, false)
 			}
 			foreign.goOn = goOn
 			foreign.chosen = foreign.chosen || cmd.Flags().Changed("max-bad") || cmd.Flags().Changed("max-skew")
@@ -136,6 +137,12 @@ each needs its writer at the same time.`,
 			stdin, isForeign, err := job.classify(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if job.entries {
+				if len(args) != 1 || lenient || more || goOn || len(defines) > 0 || foreign.any() || scrub.any() {
+					return cli.Misuse("%s is an export of all entries: it is imported by itself, as it was, with no flag but --session", args[0])
+				}
+				return importRaw(cmd.Context(), a, args, stdin, true)
 			}
 			if isForeign {
 				if more || lenient {
@@ -214,9 +221,13 @@ func importFiles(ctx context.Context, a *cli.App, files []string, stdin io.Reade
 	return cmp.Or(err, reportImport(ctx, a, i, stopped))
 }
 
-// importRaw records the session of a raw export.
-func importRaw(ctx context.Context, a *cli.App, files []string) error {
-	in, err := openInputs(ctx, a, files, nil)
+// importRaw records the session of a raw export, or of an export of entries.
+func importRaw(ctx context.Context, a *cli.App, files []string, stdin io.Reader, entries bool) error {
+	name := cmp.Or(a.Session, sessionName(files[0]))
+	if err := eventlog.CheckName(name); entries && err != nil {
+		return cli.Misuse("%w; name it with --session", err)
+	}
+	in, err := openInputs(ctx, a, files, stdin)
 	if err != nil {
 		return err
 	}
@@ -233,8 +244,12 @@ func importRaw(ctx context.Context, a *cli.App, files []string) error {
 		return err
 	}
 	m := cli.NewProgress(a.Stderr)
-	n, err := ingest.Raw(ctx, engine, file, ingest.RawConfig{
-		File: in[0].file, Progress: func(entries int) { m.Show(fmt.Sprintf("%d entries", entries)) },
+	record := ingest.Raw
+	if entries {
+		record = ingest.Entries
+	}
+	n, err := record(ctx, engine, file, ingest.RawConfig{
+		Session: name, File: in[0].file, Progress: func(entries int) { m.Show(fmt.Sprintf("%d entries", entries)) },
 	})
 	m.Clear()
 	err = errors.Join(err, engine.Close())
@@ -252,6 +267,9 @@ func importRaw(ctx context.Context, a *cli.App, files []string) error {
 		if err := a.Output().One(text, result); err != nil {
 			return err
 		}
+	}
+	if entries && errors.Is(err, eventlog.ErrCorrupt) && n.Head.Seq == 0 {
+		err = fmt.Errorf("%w; the hashes depend on the name of the session: name it with --session", err)
 	}
 	if err != nil && n.Entries > 0 && ctx.Err() == nil {
 		return &cli.ExitError{Code: cli.ExitLoss, Cause: err}

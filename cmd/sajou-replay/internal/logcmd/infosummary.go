@@ -34,7 +34,7 @@ func writeSummary(b *strings.Builder, s *summary.Summary) {
 		if o.TimeSource == "synthetic" {
 			text += ", times invented: the recording has none"
 		}
-		if !s.Complete {
+		if !s.Complete && o.TimeSource != "" {
 			text += ", may be continued"
 		}
 		line("origin", "%s", text)

@@ -16,6 +16,7 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/ingest/source"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -26,6 +27,8 @@ type importJob struct {
 	defines []string
 	foreign *foreignFlags
 	scrub   *scrubFlags
+
+	entries bool // classify found an export of entries
 }
 
 // classify reports whether the arguments are recordings of other tools: a folder, an
@@ -46,6 +49,7 @@ func (j *importJob) classify(ctx context.Context) (stdin io.Reader, foreign bool
 				return nil, false, err
 			}
 			stdin = in
+			j.entries = j.entries || isEntries(head)
 			foreign = foreign || isForeign("stdin", head, whole)
 			continue
 		}
@@ -57,6 +61,7 @@ func (j *importJob) classify(ctx context.Context) (stdin io.Reader, foreign bool
 			foreign = true
 		case info.Mode().IsRegular():
 			head := beginningOf(name)
+			j.entries = j.entries || isEntries(head)
 			foreign = foreign || isForeign(name, head, info.Size() == int64(len(head)))
 		}
 	}
@@ -85,6 +90,13 @@ func peek(in *bufio.Reader) (head []byte, whole bool, err error) {
 			return head, false, nil
 		}
 	}
+}
+
+// isEntries reports whether a file is an export of entries (export --all).
+func isEntries(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	e, err := session.ParseEntryJSON(line)
+	return err == nil && e.Seq == 1 && e.Hash != ""
 }
 
 // isForeign reports whether the beginning of a file is of a foreign format.

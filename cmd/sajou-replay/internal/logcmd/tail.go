@@ -12,6 +12,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/where"
 )
 
 // Tail returns the command "tail".
@@ -48,7 +49,7 @@ The selecting flags are those of cat. They apply to the -n newest entries.`,
 			if err != nil {
 				return err
 			}
-			f := &follower{app: a, keep: keep, o: a.Output(), name: name, last: lines}
+			f := &follower{app: a, keep: keep, expression: filter.expression, o: a.Output(), name: name, last: lines}
 			if !follow {
 				if err := f.look(cmd.Context()); err != nil {
 					return err
@@ -77,6 +78,8 @@ type follower struct {
 	name string
 	last uint64 // number of entries to begin with
 	next eventlog.Seq
+
+	expression *where.Expression // of keep; nil without one
 }
 
 // look opens the store, shows the new entries, and closes it.
@@ -86,6 +89,9 @@ func (f *follower) look(ctx context.Context) error {
 		return err
 	}
 	defer t.Close()
+	if err := t.FoldFor(f.expression); err != nil {
+		return err
+	}
 	f.name = t.Name // a session that begins later does not take its place
 	end := t.Travel.Head().Seq
 	if f.next == 0 {

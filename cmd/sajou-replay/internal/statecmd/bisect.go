@@ -18,7 +18,6 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
-	"github.com/sajou-dev/sajou-go/session"
 )
 
 // Bisect returns the command "bisect".
@@ -64,6 +63,7 @@ candidates, 7 if the command could not run or a picture could not be drawn, and
 125 if an end cannot be tested.`,
 		Example: `  sajou-replay bisect --where 'state.stage.entities.smoke.visible'
   sajou-replay bisect --good 10 --bad 40 --where 'state.stage.entities.smoke.visible' --moment
+  sajou-replay bisect --where 'state.workspace["main.go"].text.contains("panic(")'
   sajou-replay bisect night-shift -- sh -c 'grep -qv smoke'
   sajou-replay bisect --image good.png --max-diff 1% --mask mask.png`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,7 +86,7 @@ candidates, 7 if the command could not run or a picture could not be drawn, and
 			}
 			var predicate *where.Predicate
 			if expr != "" {
-				if predicate, err = where.Compile(expr, session.Projections(session.ProjectionConfig{})); err != nil {
+				if predicate, err = cli.Compile(expr); err != nil {
 					return err
 				}
 			}
@@ -106,6 +106,11 @@ candidates, 7 if the command could not run or a picture could not be drawn, and
 				return err
 			}
 			defer t.Close()
+			if predicate != nil {
+				if err := t.FoldFor(&predicate.Expression); err != nil {
+					return err
+				}
+			}
 			from, err := t.ResolveSeq(cmd.Context(), good)
 			if err != nil {
 				return err

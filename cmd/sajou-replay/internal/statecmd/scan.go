@@ -50,6 +50,7 @@ be drawn or the expression exceeded its budget at an entry.`,
   sajou-replay scan --where 'state.performances.size() > 3'
   sajou-replay scan --where 'state.performances.size()' --changes
   sajou-replay scan night-shift 30..40 --where 'state.stage.entities.smith.strength > 0.5' -o jsonl
+  sajou-replay scan --where 'state.workspace["main.go"].text.contains("panic(")' --first
   sajou-replay scan --image good.png --max-diff 1% --mask mask.png --first
   sajou-replay scan --conflicts`,
 		Args: cli.Between(0, 2),
@@ -97,6 +98,9 @@ be drawn or the expression exceeded its budget at an entry.`,
 				return err
 			}
 			defer t.Close()
+			if err := t.FoldFor(find.expression); err != nil {
+				return err
+			}
 			from, to, err := t.ResolveRange(cmd.Context(), over)
 			if err != nil {
 				return err
@@ -123,7 +127,9 @@ type Finder struct {
 	Mode      replay.Mode
 	write     func(o *cli.Output, e *eventlog.Entry) error
 	expensive bool // show progress at each entry
-	count     bool // write only how many hits there are
+
+	expression *where.Expression // nil for a picture
+	count      bool              // write only how many hits there are
 }
 
 // newConflict is true after an entry that caused a conflict on the stage.
@@ -134,13 +140,14 @@ func NewFinder(expr string, mode replay.Mode) (*Finder, error) {
 	if mode == replay.Changes {
 		return changeFinder(expr)
 	}
-	p, err := where.Compile(expr, session.Projections(session.ProjectionConfig{}))
+	p, err := cli.Compile(expr)
 	if err != nil {
 		return nil, err
 	}
 	return &Finder{
-		Mode:  mode,
-		write: (*cli.Output).EntryItem,
+		Mode:       mode,
+		expression: &p.Expression,
+		write:      (*cli.Output).EntryItem,
 		Predicate: replay.EntryPredicate{Needs: cli.Needs(&p.Expression), Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
 			return p.Match(ctx, cli.InputOf(s))
 		}},
@@ -150,13 +157,14 @@ func NewFinder(expr string, mode replay.Mode) (*Finder, error) {
 // changeFinder finds the entries where a value changes. Its first value counts as a
 // change; a missing value is null.
 func changeFinder(expr string) (*Finder, error) {
-	x, err := where.CompileValue(expr, session.Projections(session.ProjectionConfig{}))
+	x, err := cli.CompileValue(expr)
 	if err != nil {
 		return nil, err
 	}
 	var last []byte
 	return &Finder{
-		Mode: replay.All, // the predicate is true at a change
+		Mode:       replay.All, // the predicate is true at a change
+		expression: x,
 		Predicate: replay.EntryPredicate{Needs: cli.Needs(x), Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
 			v, _, err := x.Value(ctx, cli.InputOf(s))
 			if err != nil {

@@ -1,5 +1,5 @@
-// Package statecmd has the commands about states over time: state, diff, scan
-// and bisect.
+// Package statecmd has the commands about states over time: state, diff, scan and
+// bisect, and about the files that agents worked on: blame.
 package statecmd
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/workspace"
 )
 
 // State returns the command "state".
@@ -30,6 +31,12 @@ at, and a member for each projection, such as session, performances and stage. A
 PATH selects a part, with dots (stage.entities.smith.x) or as a JSON Pointer
 (/stage/entities/agent.v2/x), which is needed for names that contain dots.
 
+` + filesHelp + `
+State shows its text; ` + workspace.Gap + ` stands for each part that the recording does
+not show, and the exit code is then 3. The PATH workspace lists all files: the
+entry of the newest call that changed the file, whether it exists (? if that is
+not certain), and how well its text is known.
+
 Of a very large state it shows the first 1000 members of each object and list,
 and 200,000 values in all. It then counts the omitted ones on stderr and exits
 with 3. --all shows everything.
@@ -40,6 +47,7 @@ have equal states.`,
   sajou-replay state 36+50ms performances
   sajou-replay state end stage.entities.smith.x
   sajou-replay state night-shift end /session/entries -o json
+  sajou-replay state end workspace
   sajou-replay state end --digests`,
 		Args: cli.Between(0, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,6 +61,18 @@ have equal states.`,
 			}
 			if len(rest) > 2 {
 				return cli.Misuse("too many arguments: %q; usage: %s", rest[2], cmd.UseLine())
+			}
+			if len(rest) == 2 {
+				if file, ok := workspacePath(rest[1]); ok {
+					s, seq, err := files(cmd, t, rest[0])
+					if err != nil {
+						return err
+					}
+					if file == "" {
+						return showFiles(a, s)
+					}
+					return showFile(a, s, seq, file)
+				}
 			}
 			fold, err := t.Fold(cmd, rest[0])
 			if err != nil {
@@ -102,6 +122,10 @@ func Diff(a *cli.App) *cobra.Command {
 the second: as lines of text, or with -o json as a JSON Patch (RFC 6902). With a
 PATH it compares that part alone. The members seq and at are not compared.
 
+` + filesHelp + `
+Diff writes its changes as a unified diff. The PATH workspace lists the files that
+differ.
+
 Diff shows at most 10,000 changes and counts the others on stderr. It refuses
 states that have an object or list of more than 10,000 members, or more than a
 million values. --all lifts both limits.
@@ -110,7 +134,8 @@ The exit code is 0 if the states are equal, 1 if they differ, and 5 if they are
 too large to compare.`,
 		Example: `  sajou-replay diff 35 36
   sajou-replay diff 36 36+50ms performances
-  sajou-replay diff night-shift 0 end -o json`,
+  sajou-replay diff night-shift 0 end -o json
+  sajou-replay diff 0 end workspace`,
 		Args: cli.Between(2, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limits, most := diffLimits, mostDifferences
@@ -133,6 +158,11 @@ func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, m
 	defer t.Close()
 	if len(rest) < 2 || len(rest) > 3 {
 		return cli.Misuse("diff needs two addresses; usage: %s", cmd.UseLine())
+	}
+	if len(rest) == 3 {
+		if file, ok := workspacePath(rest[2]); ok {
+			return runFileDiff(a, cmd, t, rest, file)
+		}
 	}
 	var views [2]any
 	for i := range views {

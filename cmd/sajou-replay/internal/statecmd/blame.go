@@ -1,0 +1,175 @@
+package statecmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/workspace"
+)
+
+// Blame returns the command "blame".
+func Blame(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "blame [SESSION] ADDR PATH[:LINE]",
+		Short: "Show which tool call wrote each line of a file",
+		Long: `Blame shows the lines of a file that the agents worked on, as it was at a moment:
+for each line the entry of the tool call that wrote it, the session time, the agent
+and the tool. A line without an entry stood there before, or something that is not
+recorded wrote it. With :LINE it shows that line alone.
+
+A ~ before the text marks a guess: a later act may have changed the line. Gaps are
+the parts that the recording does not show; lines behind a gap of unknown length
+have no number.
+
+` + filesHelp + `
+Here workspace/ may be omitted.
+
+The exit code is 0, 3 if a part of the file is unknown, and 4 if there is no such
+file or line.`,
+		Example: `  sajou-replay blame end main.go
+  sajou-replay blame end-10 /repo/main.go:12 -o json`,
+		Args: cli.Between(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, rest, err := a.OpenSessionAndRest(args)
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			if len(rest) != 2 {
+				return cli.Misuse("blame needs a moment and a file; usage: %s", cmd.UseLine())
+			}
+			s, seq, err := files(cmd, t, rest[0])
+			if err != nil {
+				return err
+			}
+			path := strings.TrimPrefix(rest[1], workspace.Name+"/")
+			f, err := s.File(path)
+			line := 0
+			if err != nil {
+				// Only a path that is none as a whole has a line behind it.
+				if i := strings.LastIndexByte(path, ':'); i > 0 {
+					if n, bad := strconv.Atoi(path[i+1:]); bad == nil {
+						path, line = path[:i], n
+					}
+				}
+				if f, err = lookup(s, path); err != nil {
+					return err
+				}
+			}
+			return showBlame(cmd.Context(), a, t, f, seq, line)
+		},
+	}
+	cmd.ValidArgsFunction = a.CompleteSession
+	return cmd
+}
+
+// writer is the call that wrote a line.
+type writer struct {
+	Seq   uint64  `json:"seq"`
+	At    float64 `json:"at"`
+	Agent string  `json:"agent"`
+	Tool  string  `json:"tool"`
+	text  string
+}
+
+// blamedLine is a line of the result.
+type blamedLine struct {
+	Line      int     `json:"line,omitempty"`
+	Lines     int     `json:"lines,omitempty"` // of a gap of known length
+	Certainty string  `json:"certainty"`
+	Text      *string `json:"text"` // null for a gap
+	Partial   bool    `json:"partial,omitempty"`
+	Call      *writer `json:"call,omitempty"`
+}
+
+func showBlame(ctx context.Context, a *cli.App, t *cli.OpenedSession, f *workspace.TrackedFile, seq eventlog.Seq, line int) error {
+	writers := map[eventlog.Seq]*writer{}
+	o := a.Output()
+	for l := range f.Lines() {
+		if line > 0 && (l.Number == 0 || l.Number > line || l.Certainty == workspace.Unknown && l.Lines > 0 && l.Number+l.Lines <= line ||
+			l.Certainty != workspace.Unknown && l.Number != line) {
+			continue
+		}
+		w, err := writerOf(ctx, t, writers, l.By)
+		if err != nil {
+			return err
+		}
+		view := blamedLine{Line: l.Number, Certainty: l.Certainty.String(), Partial: l.Partial, Call: w}
+		if l.Certainty == workspace.Unknown {
+			view.Lines = max(0, l.Lines)
+		} else {
+			view.Text = &l.Text
+		}
+		if err := o.ItemOf(blameText(&l, w), view); err != nil {
+			return err
+		}
+	}
+	if err := o.End(); err != nil {
+		return err
+	}
+	name := termtext.Printable(f.Path())
+	if line > 0 && o.Items == 0 {
+		return cli.Fail(cli.ExitNotFound, "%s has no line %d at entry %d", name, line, seq)
+	}
+	if line == 0 && !f.Complete() {
+		return cli.Fail(cli.ExitLoss, "%s is known in part at entry %d", name, seq)
+	}
+	return nil
+}
+
+// writerOf reads the entry of a call. It is nil for Seq 0.
+func writerOf(ctx context.Context, t *cli.OpenedSession, known map[eventlog.Seq]*writer, seq eventlog.Seq) (*writer, error) {
+	if seq == 0 {
+		return nil, nil
+	}
+	if w := known[seq]; w != nil {
+		return w, nil
+	}
+	e, err := t.Log.Entry(ctx, seq)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{Seq: uint64(seq), At: projection.Millis(e.At)}
+	if call := workspace.ToolSignalOf(&e); call != nil {
+		w.Agent, w.Tool = call.Agent, call.Tool
+	}
+	w.text = fmt.Sprintf("%6d  %s  %-10s  %-12s", seq, cli.ClockText(e.At),
+		termtext.Clip(termtext.Printable(w.Agent), 10), termtext.Clip(termtext.Printable(w.Tool), 12))
+	known[seq] = w
+	return w, nil
+}
+
+func blameText(l *workspace.SourceLine, w *writer) string {
+	number := "?"
+	if l.Number > 0 {
+		number = strconv.Itoa(l.Number)
+	}
+	if l.Certainty == workspace.Unknown {
+		what := "unknown lines"
+		if l.Lines >= 0 {
+			what = cli.Plural(l.Lines, "unknown line", "unknown lines")
+		}
+		return fmt.Sprintf("%6s  %-9s  %-10s  %-12s  %5s   … %s", "", "", "", "", number, what)
+	}
+	mark := " "
+	if l.Certainty == workspace.Guessed {
+		mark = "~"
+	}
+	head := fmt.Sprintf("%6s  %-9s  %-10s  %-12s", "-", "", "", "")
+	if w != nil {
+		head = w.text
+	}
+	text := l.Text
+	if l.Partial {
+		text = "…" + text + "…"
+	}
+	return fmt.Sprintf("%s  %5s %s %s", head, number, mark, printableText(text))
+}
