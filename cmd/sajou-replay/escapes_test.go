@@ -69,6 +69,11 @@ func hostileSession(t *testing.T) string {
 		add(typ, payload, nil)
 	}
 	add("task_dispatch", map[string]any{"taskId": "t", "from": "user", "to": hostileText, "description": hostileText}, nil)
+	for i, path := range []string{"/p/main.go", "/p/" + hostileText} {
+		id := string(rune('a' + i))
+		add("tool_call", map[string]any{"toolName": "Write", "agentId": hostileText, "callId": id, "input": map[string]any{"file_path": path, "content": hostileText + "\n" + hostileText}}, nil)
+		add("tool_result", map[string]any{"toolName": "Write", "agentId": hostileText, "callId": id, "success": true, "output": map[string]any{}}, nil)
+	}
 	add(hostileText, map[string]any{hostileText: []any{hostileText}}, nil)
 	add("error", map[string]any{"message": "m", "severity": hostileText}, nil)    // breaks the schema
 	add("x", map[string]any{}, map[string]any{hostileText: hostileText, "id": 7}) // irregular
@@ -108,7 +113,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 
 	check := func(args []string, r result) {
 		for where, text := range map[string]string{"stdout": r.stdout, "stderr": r.stderr} {
-			hidden, yes := shows(text)
+			hidden, yes := shows(strings.ReplaceAll(text, "\t", " ")) // the text of a file has tabs
 			assert.Falsef(t, yes, "%q prints %U to %s: %.300q", args, hidden, where, text)
 			assert.Truef(t, utf8.ValidString(text), "%q prints bytes that are not UTF-8 to %s", args, where)
 		}
@@ -159,6 +164,12 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("state", name, "end", "stage/"+hostileText)
 		both("diff", name, "1", "end")
 		both("diff", name, "1", "end", "--all")
+		both("state", name, "end", "workspace")
+		for _, path := range []string{"main.go", hostileText} {
+			both("state", name, "end", "workspace/"+path)
+			both("diff", name, "1", "end", "workspace/"+path)
+			both("blame", name, "end", path)
+		}
 		both("scan", name, "--where", "true")
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)

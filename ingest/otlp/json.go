@@ -17,7 +17,8 @@ import (
 // document for one bad id, and refuses what Tempo writes. A test compares the two.
 
 // addDocument adds the spans and logs of one document.
-func addDocument(c *spans.Collection, doc recording.NativeRecord) error {
+func addDocument(l *logs, doc recording.NativeRecord) error {
+	c := l.c
 	base := ""
 	root := document(doc.Value)
 	if len(root) != len(doc.Value) {
@@ -35,7 +36,41 @@ func addDocument(c *spans.Collection, doc recording.NativeRecord) error {
 			return err
 		}
 	}
+	if name, list := member(root, "resourceLogs", "resource_logs"); list.Kind() == signal.KindArray {
+		return eachScope(list, base+"/"+name, "logRecords", func(pointer string, resource signal.Value, v signal.Value) error {
+			return addLog(l, spans.Within(&doc, pointer, v), resource)
+		}, "scopeLogs", "scope_logs", "instrumentationLibraryLogs")
+	}
 	return nil
+}
+
+func addLog(l *logs, rec recording.NativeRecord, resource signal.Value) error {
+	v := rec.Value
+	if v.Kind() != signal.KindObject {
+		l.c.Unreadable(rec, "it is no log record", v.AppendJSON(nil))
+		return nil
+	}
+	r := logRecord{rec: rec, body: anyValue(v.Member("body")), about: objectOf(attributes(v.Member("attributes"))), service: service(resource)}
+	_, at := member(v, "timeUnixNano", "time_unix_nano")
+	if r.at, r.timed = instant(at); !r.timed {
+		_, at = member(v, "observedTimeUnixNano", "observed_time_unix_nano")
+		r.at, r.timed = instant(at)
+	}
+	r.name, _ = member1(v, "eventName", "event_name").Text()
+	r.trace, r.span = identifier(member1(v, "traceId", "trace_id")), identifier(member1(v, "spanId", "span_id"))
+	return l.add(r)
+}
+
+// objectOf returns attributes as an object. Of one name, the first counts.
+func objectOf(list iter.Seq2[string, signal.Value]) signal.Value {
+	o, seen := signal.NewObject(0), map[string]bool{}
+	for name, v := range list {
+		if !seen[name] {
+			seen[name] = true
+			o.Add(name, orNull(v))
+		}
+	}
+	return o.Value()
 }
 
 // eachScope calls do for each record of a list of resources.

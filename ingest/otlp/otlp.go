@@ -64,14 +64,18 @@ func isDocument(v signal.Value) bool {
 
 func mapFile(in *recording.Recorded, m *recording.Mapping) error {
 	c := spans.NewCollection(m)
+	l := &logs{c: c}
 	proto, err := fileIsProto(in)
 	switch {
 	case err != nil:
 		return err
 	case proto:
-		err = readProto(in, c, m.KeepsNative(), nil)
+		err = readProto(in, l, m.KeepsNative())
 	default:
-		err = readJSON(in, c)
+		err = readJSON(in, l)
+	}
+	if err == nil {
+		err = l.addSpans()
 	}
 	if err != nil {
 		return err
@@ -92,7 +96,8 @@ func fileIsProto(in *recording.Recorded) (bool, error) {
 	return isProto(head[:n]), nil
 }
 
-func readJSON(in *recording.Recorded, c *spans.Collection) error {
+func readJSON(in *recording.Recorded, l *logs) error {
+	c := l.c
 	for doc, err := range c.Documents(in, in.Name, isDocument) {
 		if err != nil {
 			return err
@@ -101,7 +106,7 @@ func readJSON(in *recording.Recorded, c *spans.Collection) error {
 			c.Unreadable(doc, "it has none of resourceSpans, resourceLogs and batches", doc.Value.AppendJSON(nil))
 			continue
 		}
-		if err := addDocument(c, doc); err != nil {
+		if err := addDocument(l, doc); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -82,15 +83,15 @@ type protoReader struct {
 	text    []byte
 	native  bool // the records keep their values
 	service string
-	logs    logSink
+	logs    *logs
 }
 
-func readProto(in *recording.Recorded, c *spans.Collection, native bool, logs logSink) error {
+func readProto(in *recording.Recorded, l *logs, native bool) error {
 	text, err := in.ReadFile(in.Name)
 	if err != nil {
 		return err
 	}
-	p := &protoReader{c: c, file: in.Name, text: text, native: native, logs: logs}
+	p := &protoReader{c: l.c, file: in.Name, text: text, native: native, logs: l}
 	if len(text) > frameHead && text[0] == 0 {
 		return p.frames()
 	}
@@ -239,6 +240,28 @@ func (p *protoReader) record(from, to int, pointer string) error {
 		s.Events = append(s.Events, spans.SpanEvent{Name: clean(e.Name()), Attributes: mapOf(e.Attributes())})
 	}
 	return p.c.Add(s)
+}
+
+// log reads a log record.
+func (p *protoReader) log(from, to int, pointer string) error {
+	export := nested(nested(nested(nil, fieldRecords, p.text[from:to]), fieldScopes, nil), fieldResources, nil)
+	all, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(export)
+	if err != nil {
+		p.unreadable(from, to, pointer, err)
+		return nil
+	}
+	v := all.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+	r := logRecord{
+		rec: p.place(from, to, pointer), name: clean(v.EventName()), body: valueOf(v.Body()), about: objectOf(mapOf(v.Attributes())),
+		trace: idText(v.TraceID().String()), span: idText(v.SpanID().String()), service: p.service,
+	}
+	if p.native {
+		r.rec.Value = r.about
+	}
+	if r.at, r.timed = timeOf(v.Timestamp()); !r.timed {
+		r.at, r.timed = timeOf(v.ObservedTimestamp())
+	}
+	return p.logs.add(r)
 }
 
 // nested returns a message of one field: the given bytes, or with nil those of inner.

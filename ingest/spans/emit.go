@@ -181,7 +181,9 @@ func (c *Collection) begin(i int32) {
 		m.Skip("transport")
 		return
 	}
-	m.AddMeta("trace", signal.Text(c.names[n.trace]))
+	if trace := c.names[n.trace]; trace != "" {
+		m.AddMeta("trace", signal.Text(trace))
+	}
 	for _, r := range c.remarks {
 		m.Remark(r.kind, r.message)
 	}

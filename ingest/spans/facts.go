@@ -303,8 +303,9 @@ func (s *scratch) describe(span *TraceSpan, f *facts) {
 	f.named, f.byID = f.agent != "", s.values[agentID] != nil
 	f.about = text(s.values[agentAbout])
 	f.from, f.to = span.From, span.To
+	message := firstText(f.problem, span.Message, text(s.values[statusMessage]), text(s.values[errorType]))
 	if f.failed && f.problem == "" {
-		f.problem = firstText(span.Message, text(s.values[statusMessage]), text(s.values[errorType]), "failed")
+		f.problem = firstText(message, "failed")
 	}
 	f.code = firstText(text(s.values[errorType]), f.code)
 	switch f.kind {
@@ -327,8 +328,8 @@ func (s *scratch) describe(span *TraceSpan, f *facts) {
 			f.output = s.values[outputValue]
 		}
 		f.failed = f.failed || text(s.values[errorType]) != ""
-		if k := f.output.Kind(); f.failed && (k == signal.KindAbsent || k == signal.KindObject && f.output.Len() == 0) {
-			f.output = signal.NewObject(1).Text("error", firstText(f.problem, f.code)).Value()
+		if k := f.output.Kind(); f.failed && message != "" && (k == signal.KindAbsent || k == signal.KindObject && f.output.Len() == 0) {
+			f.output = signal.NewObject(1).Text("error", message).Value()
 		}
 	}
 	if f.kind != Tool && f.kind != Chain {

@@ -93,6 +93,7 @@ var layers = []layer{
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
 	{"ingest/spans", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/otlp", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
+	{"ingest/otlpexport", pure, []string{"signal"}},
 	{"ingest/jaeger", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
 	{"ingest/flatspans", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
 	{"ingest/claudecode", timeless, []string{"signal", "ingest/recording"}},
@@ -152,7 +153,7 @@ var layers = []layer{
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
 	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "workspace", "replay", "replay/where", "session", "stage/film", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/formats", "ingest/source", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "ingest/formats", "ingest/source", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/textcmd", effects, []string{"internal/termtext", "signal", "eventlog", "projection", "session/transcript", "session/textsearch", ".", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},
 }

@@ -227,6 +227,10 @@ func TestCompileErrors(t *testing.T) {
 		if tc.column != 0 && x.Column != tc.column || !strings.Contains(x.Reason, tc.reason) {
 			t.Errorf("Compile(%.80s): column %d, %s\nwant column %d, %s", tc.expr, x.Column, x.Reason, tc.column, tc.reason)
 		}
+		// Of these expressions, those of two lines are wrong in the second one.
+		if line := 1 + strings.Count(tc.expr, "\n"); tc.column != 0 && x.Line != line {
+			t.Errorf("Compile(%.80s): line %d, want %d", tc.expr, x.Line, line)
+		}
 		if strings.Contains(err.Error(), "\n") {
 			t.Errorf("Compile(%.80s): the error is not one line: %v", tc.expr, err)
 		}

@@ -1,15 +1,21 @@
 package logcmd
 
 import (
+	"iter"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/ingest/formats"
+	"github.com/sajou-dev/sajou-go/ingest/otlpexport"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Export returns the command "export".
 func Export(a *cli.App) *cobra.Command {
 	var raw, all bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "export [SESSION] [RANGE]",
 		Short: "Write a session as JSONL",
@@ -24,14 +30,26 @@ same name makes the session again, with the same head.
 --raw writes for every entry the bytes that its hash covers, in base64, so that
 another program can recompute the chain; docs/verify_chain.py is such a program.
 The first line has the name of the session and its genesis hash. import --raw
-makes the session again, with the same head.`,
+makes the session again, with the same head.
+
+--format otlp-json writes the tasks, tool calls and model calls as spans of
+OpenTelemetry, one export a line, for the tools that read traces. Importing them
+gives the same calls, results, texts, tokens and agents.`,
 		Example: `  sajou-replay export > copy.jsonl
   sajou-replay export night-shift 30..40
+  sajou-replay export --format otlp-json > traces.jsonl
   sajou-replay export --raw night-shift | python3 docs/verify_chain.py -`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if raw && all {
 				return cli.Misuse("--raw writes every entry already; omit --all")
+			}
+			traces := format == formatOTLP
+			switch {
+			case format != formatOTLP && format != formats.Sajou:
+				return cli.Misuse("--format %q: unknown; the formats of exports are %s and %s", format, formats.Sajou, formatOTLP)
+			case traces && (raw || all):
+				return cli.Misuse("--format %s writes signals alone; omit --raw and --all", formatOTLP)
 			}
 			name, over, err := a.SplitRange(cmd, args)
 			if err != nil {
@@ -50,12 +68,12 @@ makes the session again, with the same head.`,
 			if o.Format == "text" {
 				o.Format = "jsonl"
 			}
-			format := session.ExportSignals
+			entries := session.ExportSignals
 			switch {
 			case all:
-				format = session.ExportEntries
+				entries = session.ExportEntries
 			case raw:
-				format = session.ExportRaw
+				entries = session.ExportRaw
 			}
 			if raw && from > 1 {
 				return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
@@ -63,7 +81,11 @@ makes the session again, with the same head.`,
 			if from > to {
 				return o.End()
 			}
-			for line, err := range session.ExportLines(cmd.Context(), t.Log, format, from, to) {
+			lines := session.ExportLines(cmd.Context(), t.Log, entries, from, to)
+			if traces {
+				lines = otlpexport.Lines(t.Log.Name(), parsed(lines))
+			}
+			for line, err := range lines {
 				if err != nil {
 					return err
 				}
@@ -76,6 +98,25 @@ makes the session again, with the same head.`,
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "write the bytes that the hashes cover, in base64")
 	cmd.Flags().BoolVar(&all, "all", false, "write every entry, not signals alone")
+	cmd.Flags().StringVar(&format, "format", formats.Sajou, "write "+formats.Sajou+" or "+formatOTLP)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
+}
+
+// formatOTLP is the format of traces that --format writes.
+const formatOTLP = "otlp-json"
+
+// parsed yields the signals of lines.
+func parsed(lines iter.Seq2[[]byte, error]) iter.Seq2[*signal.Signal, error] {
+	return func(yield func(*signal.Signal, error) bool) {
+		for line, err := range lines {
+			var sig *signal.Signal
+			if err == nil {
+				sig, err = signal.ParseLenient(line)
+			}
+			if !yield(sig, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -1,0 +1,59 @@
+package replay_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay"
+)
+
+// In a session of several thousand entries, the steps back over commands lead to the
+// moments of the steps forward, in the opposite order, and read only the entries around
+// them.
+func TestCommandsFarBack(t *testing.T) {
+	ctx := t.Context()
+	const entries = 3300
+	played := []int{3, 998, 1000, 1001, 2000, 2001, 2999, 3000, 3200}
+	s := &tape{}
+	for i := 1; i <= entries; i++ {
+		if slices.Contains(played, i) {
+			s.add(10*ms, 4)
+		} else {
+			s.add(10 * ms)
+		}
+	}
+	thousands := takeImages(s, func(n eventlog.Seq) bool { return n%1000 == 0 })
+	r := replay.Open(s, toys, thousands)
+	forward := r.Cursor()
+	var want []replay.Moment
+	for {
+		if err := forward.StepCommand(ctx, 1); err != nil {
+			require.ErrorIs(t, err, replay.ErrNoAddress)
+			break
+		}
+		want = append(want, forward.Moment())
+	}
+	var expected []replay.Moment
+	for _, n := range played {
+		// An action starts with its entry and ends 4 ms later.
+		expected = append(expected, replay.Moment{Seq: eventlog.Seq(n)}, replay.Moment{Seq: eventlog.Seq(n), Offset: 4 * ms})
+	}
+	require.Equal(t, expected, want)
+
+	back := r.Cursor()
+	require.NoError(t, back.Seek(ctx, replay.Moment{Seq: entries}))
+	for _, m := range slices.Backward(want) {
+		before := s.reads
+		require.NoError(t, back.StepCommand(ctx, -1))
+		require.Equal(t, m, back.Moment())
+
+		// The interval that is searched, and the way to the moment that was found.
+		require.LessOrEqual(t, s.reads-before, 2*1000+10, "%v", m)
+		require.Equal(t, slow(t, s, m).View(), back.Fold().View())
+	}
+	require.ErrorIs(t, back.StepCommand(ctx, -1), replay.ErrNoAddress)
+	require.Equal(t, want[0], back.Moment(), "a step that fails does not move")
+}
