@@ -15,8 +15,11 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/atif"
 	"github.com/sajou-dev/sajou-go/ingest/claudecode"
 	"github.com/sajou-dev/sajou-go/ingest/cline"
+	"github.com/sajou-dev/sajou-go/ingest/cloudevents"
 	"github.com/sajou-dev/sajou-go/ingest/codex"
+	"github.com/sajou-dev/sajou-go/ingest/copilot"
 	"github.com/sajou-dev/sajou-go/ingest/flatspans"
+	"github.com/sajou-dev/sajou-go/ingest/gemini"
 	"github.com/sajou-dev/sajou-go/ingest/hooks"
 	"github.com/sajou-dev/sajou-go/ingest/jaeger"
 	"github.com/sajou-dev/sajou-go/ingest/langfuse"
@@ -40,6 +43,9 @@ func All() []recording.Format {
 		claudecode.Format(),
 		hooks.Format(),
 		codex.Format(),
+		gemini.Format(),
+		copilot.Format(),
+		cloudevents.Format(),
 		openhands.Format(),
 		sweagent.Format(),
 		minisweagent.Format(),

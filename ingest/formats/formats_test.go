@@ -77,6 +77,11 @@ func TestDetect(t *testing.T) {
 		{"s.jsonl", `{"timestamp":"2026-01-01T00:00:00Z","type":"event_msg","payload":{"type":"user_message"}}`, "codex"},
 		{"s.jsonl", `{"id":"t","timestamp":"2025-06-04T00:00:00Z","instructions":null}` + "\n" + `{"record_type":"state"}`, "codex"},
 		{"s.jsonl", `{"type":"thread.started","thread_id":"t"}` + "\n" + `{"type":"turn.started"}`, "codex"},
+		{"s.json", "{\n\"sessionId\":\"s\",\"projectHash\":\"h\",\"messages\":[]}", "gemini-cli"},
+		{"s.jsonl", `{"sessionId":"s","projectHash":"h","kind":"main"}` + "\n" + `{"id":"1","type":"user","content":[]}`, "gemini-cli"},
+		{"s.jsonl", `{"type":"session.start","data":{"sessionId":"s"},"id":"e","timestamp":"2026-01-01T00:00:00Z"}`, "copilot-cli"},
+		{"s.jsonl", `{"specversion":"1.0","id":"1","source":"/bus","type":"a"}`, "cloudevents"},
+		{"s.json", `[{"specversion":"1.0","id":"1","source":"/bus","type":"a"}]`, "cloudevents"},
 		{"s.json", `{"loglines":[{"type":"user","uuid":"u"}]}`, "claude-code"},
 	} {
 		got := formats.Detect(recording.NewSample(tt.name, []byte(tt.head), true))
