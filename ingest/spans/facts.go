@@ -66,7 +66,6 @@ const maxAttributes = 1 << 20
 type numberedMessage struct {
 	role, content string
 	parts         map[int]*part
-	kinds         map[int]string
 }
 
 func (s *scratch) read(span *TraceSpan) *facts {
@@ -191,7 +190,7 @@ func (s *scratch) numbered(f field, rest string, v signal.Value) {
 		return
 	}
 	if m.parts == nil {
-		m.parts, m.kinds = map[int]*part{}, map[int]string{}
+		m.parts = map[int]*part{}
 	}
 	p := m.parts[i]
 	if p == nil {

@@ -17,6 +17,7 @@ type Style struct {
 	Places  bool // show slots, waypoints and routes of the scene
 	Caption bool // a line below with the session, the moment and its time
 	Theme   picture.Theme
+	Font    *picture.Font // of a GIF, for characters that the built-in fonts lack
 }
 
 // Draw lays out the picture of a shot.
@@ -68,7 +69,7 @@ func (r *Reel) GIF(ctx context.Context, w io.Writer, over Interval, instants []t
 			}
 		}
 	}
-	opt := picture.GIFOptions{Options: picture.Options{Width: style.Width, Places: style.Places, Theme: style.Theme}, Rate: rate}
+	opt := picture.GIFOptions{Options: picture.Options{Width: style.Width, Places: style.Places, Theme: style.Theme}, Rate: rate, Font: style.Font}
 	if style.Caption {
 		opt.Title, opt.Clock = r.Name(), true
 	}

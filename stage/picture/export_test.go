@@ -93,3 +93,6 @@ func (r *Rasterizer) Looks() int { return len(r.sprites.young) + len(r.sprites.o
 
 // MostLooks is the limit of the looks in one generation.
 const MostLooks = mostLooks
+
+// Visual returns the characters of a text as they are painted.
+var Visual = visual

@@ -26,6 +26,9 @@ type GIFOptions struct {
 
 	// Once plays the animation once. Otherwise it repeats forever.
 	Once bool
+
+	// Font has the characters that the built-in fonts lack; nil for none.
+	Font *Font
 }
 
 // ErrNoFrames is the error of an animation without a frame.
@@ -48,6 +51,7 @@ const (
 // first. After an error of w the output is incomplete.
 func Animate(w io.Writer, cells iter.Seq[Cell], opt GIFOptions) error {
 	a := animator{opt: opt, w: w, r: NewRasterizer(), width: min(opt.Pixels, mostGIFWidth)}
+	a.r.SetFont(opt.Font)
 	for c := range cells {
 		if a.gif == nil && len(a.first) < ahead {
 			a.first = append(a.first, c)

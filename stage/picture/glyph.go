@@ -7,7 +7,7 @@ import (
 )
 
 // text paints a line of text whose baseline begins at the origin. Characters without a glyph
-// become boxes.
+// in the built-in fonts are painted with the rasterizer's own font, or become boxes.
 func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 	f, which := faceOf(s.bold), 0
 	if s.bold {
@@ -15,11 +15,12 @@ func (r *Rasterizer) text(dst *image.RGBA, s *shape, m matrix) {
 	}
 	x := 0.0
 	last := rune(0)
-	for _, c := range s.text {
+	for _, c := range visual(s.text, r.foreign != nil && !s.whole) {
 		g, w := f.glyph(&r.font, last, c)
 		last = c
 		advance := float64(w * s.size)
 		switch {
+		case g == 0 && r.foreignLetter(c, s.size, x, advance, m):
 		case g == 0 && w > 0:
 			e := float64(s.size * .05)
 			left, top := x+e, -float64(s.size*.7)

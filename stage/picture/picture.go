@@ -62,12 +62,14 @@
 //
 // A picture has at most 10,000 figures, 500 beams and 300 speeches, and its figures cover
 // at most the area of 24 pictures together. [Drawing.Omitted] counts the elements that are left
-// out beyond these limits and the texts without room, and the picture shows the count. Texts are read up to 4 KiB,
-// and cut where there is no room.
+// out beyond these limits and the texts without room, and the picture shows the count.
+// Texts are read up to 4 KiB, and cut where there is no room.
 //
 // Texts are set in the Go fonts, which have Latin, Greek and Cyrillic letters.
-// Other characters become empty boxes in images; SVG leaves texts with such characters,
-// and terminals leave all texts, to the viewer's fonts. Combining marks for which there is no glyph are lost in images.
+// Other characters become empty boxes in images, unless the rasterizer has a [Font] with
+// them; [Drawing.Missing] lists them. SVG leaves texts with such characters, and terminals
+// leave all texts, to the viewer's fonts. Combining marks for which there is no glyph are
+// lost in images.
 //
 // docs/glossary.md has the nouns of all packages.
 package picture

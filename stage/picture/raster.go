@@ -25,13 +25,14 @@ func (d *Drawing) Image(width int) *image.RGBA {
 // Rasterizer paints drawings one after the other in the same memory. Only one goroutine
 // may use it at a time.
 type Rasterizer struct {
-	z      vector.Rasterizer
-	canvas *image.RGBA
-	layers []*image.RGBA // for groups, by their depth of nesting
-	paint  image.Uniform
-	mask   []uint8 // of the shape being painted
-	font   sfnt.Buffer
-	glyphs [2]map[sfnt.GlyphIndex][]segment // outlines, in ems
+	z       vector.Rasterizer
+	foreign *Font // for characters that the built-in fonts lack
+	canvas  *image.RGBA
+	layers  []*image.RGBA // for groups, by their depth of nesting
+	paint   image.Uniform
+	mask    []uint8 // of the shape being painted
+	font    sfnt.Buffer
+	glyphs  [2]map[sfnt.GlyphIndex][]segment // outlines, in ems
 
 	points []point // of the path being painted
 	ends   []int   // the end of each of its subpaths in points

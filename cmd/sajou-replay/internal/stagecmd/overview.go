@@ -56,7 +56,7 @@ func renderOverview(ctx context.Context, a *cli.App, s *film.Reel, first, last r
 		if err := r.fits(d); err != nil {
 			return err
 		}
-		if err := cli.WriteFile(r.file(n), cli.Encode(d, r.format)); err != nil {
+		if err := cli.WriteFile(r.file(n), r.encode(d)); err != nil {
 			return err
 		}
 		result = made(r, d, at, n)
@@ -73,7 +73,7 @@ func writeOverview(a *cli.App, d *picture.Drawing, at film.Shot, r *rendering) e
 	if err := r.fits(d); err != nil {
 		return err
 	}
-	if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+	if err := a.WritePicture(r.out, r.encode(d)); err != nil {
 		return err
 	}
 	return reportRendered(a, r, made(r, d, at, 1))

@@ -41,12 +41,16 @@ type rendering struct {
 	caption bool
 	places  bool
 	theme   string
+	font    string
 	json    bool
 
 	timeline bool
 	sequence bool
 	perPage  int
 	page     int
+
+	letters *picture.Font // of the file font, nil without one
+	missing map[rune]bool // characters without a glyph in an image
 }
 
 // Render returns the command "render".
@@ -82,6 +86,11 @@ with the scene of a file instead of the recorded ones. A session without a scene
 is drawn on a default one, where agents take free places. An episode shows its
 characters. The pictures of a sheet show entries half a second later, when their
 effect is seen. Texts without room are left out and counted in the picture.
+
+The built-in fonts have Latin, Greek and Cyrillic letters. In PNG and GIF, --font
+FILE adds the letters of another one, such as Chinese or Arabic; emoji are drawn in
+one color. Characters that no font has become boxes, which a remark on stderr
+counts. SVG leaves them to the fonts of its viewer.
 
 The same moment gives the same bytes on every machine.
 
@@ -129,10 +138,12 @@ could not be drawn.`,
 	flags.BoolVar(&r.caption, "caption", false, "add a line with the session, the moment and its time")
 	flags.BoolVar(&r.places, "places", false, "mark the slots, waypoints and routes of the scene")
 	flags.StringVar(&r.theme, "theme", "", "light or dark: replace a background of the other kind; default the scene's own")
+	flags.StringVar(&r.font, "font", "", "TrueType or OpenType `FILE` for characters that the built-in fonts lack, in PNG and GIF")
 	flags.BoolVar(&r.json, "json", false, "describe the result as JSON, as -o json does")
 	_ = flags.MarkHidden("json") // -o json says the same, since -o no longer names the file
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"svg", "png", "gif"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("theme", cobra.FixedCompletions([]string{"light", "dark"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagFilename("font", "ttf", "otf", "ttc")
 	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	_ = cmd.MarkFlagFilename("out", "svg", "png", "gif")
 	cmd.ValidArgsFunction = a.CompleteSession
@@ -188,6 +199,9 @@ func (r *rendering) check(cmd *cobra.Command) error {
 	}
 	if err := r.chooseFormat(); err != nil {
 		return err
+	}
+	if given("font") && r.format == "svg" {
+		return cli.Misuse("--font is for png and gif: SVG leaves the letters that the built-in fonts lack to its viewer")
 	}
 	if (given("fps") || given("speed")) && r.format != "gif" && !r.many() {
 		return cli.Misuse("--fps and --speed need a film, as in -O film.gif or -O frames/%%05d.png")
@@ -306,6 +320,9 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 		}
 		ranges = append(ranges, parsed)
 	}
+	if err := r.readFont(ctx); err != nil {
+		return err
+	}
 	sc, err := a.ReadScene(ctx, r.scene)
 	if err != nil {
 		return err
@@ -342,7 +359,7 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 
 // style returns the flags that change the look of a picture.
 func (r *rendering) style() film.Style {
-	return film.Style{Width: r.width, Places: r.places, Caption: r.caption, Theme: picture.Theme(r.theme)}
+	return film.Style{Width: r.width, Places: r.places, Caption: r.caption, Theme: picture.Theme(r.theme), Font: r.letters}
 }
 
 // rendered describes a result.
@@ -365,6 +382,7 @@ func reportRendered(a *cli.App, r *rendering, made rendered) error {
 	if made.Omitted > 0 {
 		fmt.Fprintf(a.Stderr, "sajou-replay: left out %d figures, beams and texts, for which the picture has no room\n", made.Omitted)
 	}
+	r.remarkMissing(a)
 	if r.out == "-" {
 		return nil
 	}
@@ -385,7 +403,7 @@ func renderMoment(ctx context.Context, a *cli.App, s *film.Reel, m replay.Moment
 		return err
 	}
 	d := s.Draw(at, r.style())
-	if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+	if err := a.WritePicture(r.out, r.encode(d)); err != nil {
 		return err
 	}
 	return reportRendered(a, r, made(r, d, at, 1))
@@ -440,7 +458,7 @@ func renderFilm(ctx context.Context, a *cli.App, s *film.Reel, first, last repla
 		}
 		done++
 		d := s.Draw(at, r.style())
-		if err := cli.WriteFile(r.file(done), cli.Encode(d, r.format)); err != nil {
+		if err := cli.WriteFile(r.file(done), r.encode(d)); err != nil {
 			return err
 		}
 		m.Show(fmt.Sprintf("%d of %d pictures", done, n))
@@ -493,7 +511,7 @@ func renderSheet(ctx context.Context, a *cli.App, s *film.Reel, first, last repl
 	if err := r.fits(d); err != nil {
 		return err
 	}
-	if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+	if err := a.WritePicture(r.out, r.encode(d)); err != nil {
 		return err
 	}
 	m.Clear()
@@ -554,7 +572,7 @@ func renderCompared(ctx context.Context, a *cli.App, t *cli.OpenedSession, s *fi
 		result.Differences = append(result.Differences, difference{d.Entity, string(d.Change), d.Before, d.After})
 	}
 	if r.out != "" {
-		if err := a.WritePicture(r.out, cli.Encode(d, r.format)); err != nil {
+		if err := a.WritePicture(r.out, r.encode(d)); err != nil {
 			return err
 		}
 	}

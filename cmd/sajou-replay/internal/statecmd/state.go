@@ -1,5 +1,6 @@
 // Package statecmd has the commands about states over time: state, diff, scan and
-// bisect, and about the files that agents worked on: blame.
+// bisect, and about the files that agents worked on: blame and
+// risks.
 package statecmd
 
 import (
