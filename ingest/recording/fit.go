@@ -14,14 +14,13 @@ const (
 
 // fit shortens the longest texts of a signal so that it fits an entry, and notes in the metadata
 // how many bytes were left out. It reports whether it has.
-func fit(sig *signal.Signal, meta *signal.Object) bool {
-	size := len(sig.Payload)
-	for _, member := range *meta {
-		size += len(member.Name) + len(member.Value) + 8
-	}
+func fit(sig *signal.Signal) bool {
+	size := len(sig.Payload) + len(sig.Metadata)
 	if size <= maxSignal {
 		return false
 	}
+	content := signal.ObjectOf(sig.Metadata)
+	meta := &content
 	was := size
 	// A native record that does not fit is dropped first: it repeats the payload.
 	meta.Remove("record")
@@ -41,6 +40,7 @@ func fit(sig *signal.Signal, meta *signal.Object) bool {
 		}
 	}
 	meta.Int("cutBytes", int64(was-len(sig.Payload)-len(meta.Value())))
+	sig.Metadata = meta.Value()
 	return true
 }
 

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -362,8 +363,12 @@ func (m *Mapping) Unreadable(reason string, text []byte) {
 	if p := m.now.rec.Place; p.Line > 0 {
 		o.Int("line", int64(p.Line))
 	}
+	if len(text) > most {
+		// Whole words only: a stage would not find the half of a secret.
+		text = text[:max(bytes.LastIndexAny(text[:most], " \t,;\"'"), 0)]
+	}
 	if len(text) > 0 {
-		o.Text("text", strings.ToValidUTF8(string(text[:min(len(text), most)]), "\uFFFD"))
+		o.Text("text", strings.ToValidUTF8(string(text), "\uFFFD"))
 	}
 	m.now.fate = unreadable
 	m.Emit(m.format.Name+".unreadable", "", o.Value())
@@ -503,9 +508,6 @@ func (m *Mapping) emitRaw(typ, corr string, payload signal.Value) {
 		meta.Add("record", r.value)
 	}
 	r.count++
-	if fit(sig, meta) {
-		m.balance.Cut++
-	}
 	item := Item{Signal: sig, Place: r.rec.Place}
 	if !r.sized {
 		r.sized, item.Size = true, r.rec.Size
@@ -527,6 +529,13 @@ func (m *Mapping) deliver(p *pendingItem, at Instant, moved time.Duration, ahead
 		p.meta.Bool("clockAhead", true)
 	}
 	sig.Metadata = p.meta.Value()
+	for _, stage := range m.options.Stages {
+		stage(sig)
+	}
+	// A secret that is cut in two would not be found: nothing is cut before.
+	if fit(sig) {
+		m.balance.Cut++
+	}
 	if m.balance.Signals == nil {
 		m.balance.Signals = map[string]int{}
 	}

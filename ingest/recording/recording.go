@@ -111,6 +111,10 @@ type Options struct {
 	// KeepNative keeps each native record in the metadata of its signals.
 	KeepNative bool
 
+	// Stages change each signal before it is yielded, in their order, such as the removal
+	// of secrets. What they leave is then cut to fit an entry.
+	Stages []func(*signal.Signal)
+
 	// Notes are members of the payload of the first signal, for what the
 	// caller does with the signals before they are recorded. It must be an object or absent.
 	Notes signal.Value

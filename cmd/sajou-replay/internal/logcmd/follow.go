@@ -178,13 +178,13 @@ func (w *folderFollower) session(ctx context.Context, name string, format record
 // record records a file until the end has come.
 func (w *folderFollower) record(ctx context.Context, s *followedSession, format recording.Format, path string) error {
 	growing := &growingFS{FS: w.root.FS(), name: path, wait: w.wait}
-	reading := format.Open(growing, path, w.imports.flags.options(w.imports.notes))
+	reading := format.Open(growing, path, w.imports.options())
 	seen := 0
 	growing.idle = func() error {
 		reading.Idle()
 		return w.flush(ctx, s, path)
 	}
-	for item, err := range ingest.Through(reading.Items(), w.imports.stages...) {
+	for item, err := range reading.Items() {
 		if errors.Is(err, errFollowEnds) {
 			break
 		}

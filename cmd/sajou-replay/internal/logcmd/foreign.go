@@ -210,21 +210,33 @@ type pass interface {
 // reading begins the pass over a recording.
 func (f *foreignImport) reading(rec source.Listed) pass {
 	if rec.Format.Map == nil {
-		return &signalsPass{rec: rec, notes: f.notes}
+		return &signalsPass{rec: rec, notes: f.notes, stages: f.stages}
 	}
-	return rec.Format.Open(rec.FS, rec.Name, f.flags.options(f.notes))
+	return rec.Format.Open(rec.FS, rec.Name, f.options())
+}
+
+// options are the choices of the readers.
+func (f *foreignImport) options() recording.Options {
+	o := f.flags.options(f.notes)
+	o.Stages = f.stages
+	return o
 }
 
 // signalsPass is a pass over signals of the protocol, which need no mapping.
 type signalsPass struct {
 	rec     source.Listed
 	notes   signal.Value // of the stages
+	stages  []func(*signal.Signal)
 	balance recording.Balance
 }
 
 func (p *signalsPass) Balance() recording.Balance { return p.balance }
 
 func (p *signalsPass) Items() iter.Seq2[recording.Item, error] {
+	return ingest.Through(p.items(), p.stages...)
+}
+
+func (p *signalsPass) items() iter.Seq2[recording.Item, error] {
 	return func(yield func(recording.Item, error) bool) {
 		file, err := p.rec.FS.Open(p.rec.Name)
 		if err != nil {
@@ -310,7 +322,7 @@ func (f *foreignImport) try(ctx context.Context, rec source.Listed) *foreignResu
 	r := f.result(rec)
 	reading := f.reading(rec)
 	var stopped error
-	for item, err := range ingest.Through(reading.Items(), f.stages...) {
+	for item, err := range reading.Items() {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -372,7 +384,7 @@ func (f *foreignImport) into(ctx context.Context, engine *sajou.Engine, rec sour
 		return err
 	}
 	defer recorder.Close()
-	next, end := iter.Pull2(ingest.Through(reading.Items(), f.stages...))
+	next, end := iter.Pull2(reading.Items())
 	defer end()
 	item, err, more := next()
 	if !more {

@@ -104,8 +104,9 @@ uninterrupted import.
 --raw imports one file that export --raw has written: all entries of the session
 as they were, under its name and with the same head. It recomputes the chain,
 and ends at the first entry that does not follow. If the session is there
-already, --raw adds the entries that it lacks. A file that export --all has written is
-recognized, and imported in the same way under the name that --session gives.
+already, --raw adds the entries that it lacks. A file that export --all has
+written is recognized, and imported in the same way under the name that
+--session gives.
 
 All files are opened before the store is locked. If several are named pipes,
 each needs its writer at the same time.`,
