@@ -113,7 +113,9 @@ func (r *rules) markAt(s string) (word, long int) {
 		}
 		end := word
 		if end < len(s) && s[end] == '-' {
-			for end++; end < len(s) && isDigit(s[end]); end++ {
+			end++
+			for end < len(s) && isDigit(s[end]) {
+				end++
 			}
 		}
 		if end < len(s) && s[end] == ']' && end-word != 1 {

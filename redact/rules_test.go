@@ -99,8 +99,10 @@ func TestDigest(t *testing.T) {
 	assert.Equal(t, redact.Default().Digest(), compiled(t, "{}").Digest())
 	assert.Equal(t, compiled(t, "names: [a, b]\nkinds: [card, email]").Digest(), compiled(t, "kinds: [email, card]\nnames: [b, a]").Digest())
 	seen := map[string]string{}
-	for _, yaml := range []string{"{}", "kinds: []", "except: [email]", "names: [a]", "keep: [a]", "patterns: [{name: a, match: b}]", "patterns: [{name: b, match: b}]",
-		"patterns: [{name: a, match: c}]", "patterns: [{name: a, match: b, replacement: '[B]'}]", "paths: [/metadata]", "paths: [/payload]", "replacement: '[X]'"} {
+	for _, yaml := range []string{
+		"{}", "kinds: []", "except: [email]", "names: [a]", "keep: [a]", "patterns: [{name: a, match: b}]", "patterns: [{name: b, match: b}]",
+		"patterns: [{name: a, match: c}]", "patterns: [{name: a, match: b, replacement: '[B]'}]", "paths: [/metadata]", "paths: [/payload]", "replacement: '[X]'",
+	} {
 		digest := compiled(t, yaml).Digest()
 		assert.Len(t, digest, 64)
 		assert.Empty(t, seen[digest], "%s has the digest of %s", yaml, seen[digest])

@@ -265,7 +265,7 @@ func (d *Redactor) value(name string, l level, v signal.Value) (signal.Value, bo
 	if isText {
 		return d.string(name, l, v, text)
 	}
-	hide := level(plain)
+	hide := plain
 	switch {
 	case l == secret && d.on[kindSecret], l == personal && d.on[kindPersonal]:
 		hide = l

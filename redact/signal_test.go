@@ -121,8 +121,10 @@ func TestRedactSignal(t *testing.T) {
 // names and texts from which signals are generated: sensitive, harmless, and marks.
 var (
 	someNames = []string{"password", "email", "tokens", "address", "user_data", "name", "value", "key", "id", "n", "a@b.io", "[EMAIL]", "redactions", "sk-abcdefghijklmnop1234", "phone", "x"}
-	someTexts = []string{"", "ok", "bob@example.com", "[EMAIL]", "[REDACTED] x", "password=x y", "tel 5551234", "API_KEY", "4111 1111 1111 1111", "ACME-7 a@b.io", "true", "12",
-		"sk-abcdefghijklmnop1234", "secret: |\n  a\n  b\nc", "12 Main Street", "{", "[1", "a\u0000b"}
+	someTexts = []string{
+		"", "ok", "bob@example.com", "[EMAIL]", "[REDACTED] x", "password=x y", "tel 5551234", "API_KEY", "4111 1111 1111 1111", "ACME-7 a@b.io", "true", "12",
+		"sk-abcdefghijklmnop1234", "secret: |\n  a\n  b\nc", "12 Main Street", "{", "[1", "a\u0000b",
+	}
 )
 
 // freely generates any value, with JSON in strings.

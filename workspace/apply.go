@@ -51,6 +51,7 @@ func (s *State) apply(a *act, c cause) {
 			s.measure(f)
 		}
 		return
+	default:
 	}
 	f := s.file(a.path)
 	s.work += f.cost() * max(1, len(a.edits)+len(a.hunks))

@@ -56,7 +56,9 @@ func Unified(fromName, from, toName, to string) string {
 // lastEqual returns the last line before j, and not before from, that continues one,
 // or from-1.
 func lastEqual(continued []int, from, j int) int {
-	for j--; j >= from && continued[j] < 0; j-- {
+	j--
+	for j >= from && continued[j] < 0 {
+		j--
 	}
 	return j
 }

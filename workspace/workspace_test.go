@@ -62,7 +62,7 @@ func TestLimit(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, newest.Forgotten())
 	assert.True(t, newest.Complete())
-	s.call("Write", fmt.Sprintf(`{"file_path":"/f10","content":"x\n"}`))
+	s.call("Write", `{"file_path":"/f10","content":"x\n"}`)
 	s.result(true, "")
 	assert.False(t, oldest.Forgotten(), "a write makes it known again")
 }

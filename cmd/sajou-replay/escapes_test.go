@@ -155,6 +155,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 	command(store, "", "define", "add", choreographies, "-s", "planted")
 	for _, name := range []string{"planted", "claude"} {
 		both("info", name)
+		both("risks", name)
 		both("cat", name)
 		both("cat", name, "--type", hostileText)
 		both("tail", name)
@@ -195,6 +196,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 	}
 	both("ls")
 	both("formats")
+	both("find", "--dir", dir)
 	both("info", hostileText)
 	both("verify", "--all")
 	both("lint", wrong)

@@ -157,39 +157,39 @@ func at(s *signal.Signal) time.Time {
 
 // The facts of real transcripts, counted straight from the files.
 func TestRealTranscripts(t *testing.T) {
-	real, there := recordingtest.Real("../..", "claude-code")
+	files, there := recordingtest.Real("../..", "claude-code")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
-	names, err := fs.Glob(real, "*.jsonl")
+	names, err := fs.Glob(files, "*.jsonl")
 	require.NoError(t, err)
-	folder, err := fs.Glob(real, "*/*.jsonl")
+	folder, err := fs.Glob(files, "*/*.jsonl")
 	require.NoError(t, err)
 	for _, name := range append(names, folder...) {
 		t.Run(path.Base(name), func(t *testing.T) {
-			beside, err := fs.Glob(real, strings.TrimSuffix(name, ".jsonl")+"/subagents/agent-*.jsonl")
+			beside, err := fs.Glob(files, strings.TrimSuffix(name, ".jsonl")+"/subagents/agent-*.jsonl")
 			require.NoError(t, err)
-			want := count(t, real, append([]string{name}, beside...)...)
-			list, balance := recordingtest.Read(t, claudecode.Format(), real, name, recording.Options{Final: true})
+			want := count(t, files, append([]string{name}, beside...)...)
+			list, balance := recordingtest.Read(t, claudecode.Format(), files, name, recording.Options{Final: true})
 			got := told(list)
 			assert.Equal(t, want, got)
 			assert.Zero(t, balance.Unreadable+balance.Ahead+balance.Cut+balance.Repaired)
-			again, _ := recordingtest.Read(t, claudecode.Format(), real, name, recording.Options{Final: true})
+			again, _ := recordingtest.Read(t, claudecode.Format(), files, name, recording.Options{Final: true})
 			assert.Equal(t, recordingtest.Tell(list), recordingtest.Tell(again))
-			recordingtest.Prefixes(t, claudecode.Format(), real, name)
+			recordingtest.Prefixes(t, claudecode.Format(), files, name)
 		})
 	}
 }
 
 // Subagents of real sessions have their tasks from the calls that started them.
 func TestRealSubagents(t *testing.T) {
-	real, there := recordingtest.Real("../..", "claude-code")
+	files, there := recordingtest.Real("../..", "claude-code")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
-	list, _ := recordingtest.Read(t, claudecode.Format(), real, "sidechain-1.0.108.jsonl", recording.Options{Final: true})
+	list, _ := recordingtest.Read(t, claudecode.Format(), files, "sidechain-1.0.108.jsonl", recording.Options{Final: true})
 	var tasks, ends []string
 	for _, s := range list {
 		switch s.Type {

@@ -1,7 +1,8 @@
 // Package cloudevents reads events of CloudEvents 1.0 in JSON: one a line, a batch, or one
 // alone. An event whose data is a signal of Sajou becomes that signal, with its type,
 // payload, time, correlation id and metadata; its own id and source are in the metadata. Every
-// other event is kept as it is, as a signal of the type cloudevents.TYPE.
+// other event is kept as it is, as a signal whose type is the
+// name of the format, a dot, and its own type.
 package cloudevents
 
 import (

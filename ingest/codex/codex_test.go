@@ -35,13 +35,13 @@ type facts struct {
 }
 
 func TestRealRollout(t *testing.T) {
-	real, there := recordingtest.Real("../..", "codex")
+	files, there := recordingtest.Real("../..", "codex")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
 	const name = "web-search-0.128.jsonl"
-	file, err := real.Open(name)
+	file, err := files.Open(name)
 	require.NoError(t, err)
 	defer file.Close()
 	var want facts
@@ -99,7 +99,7 @@ func TestRealRollout(t *testing.T) {
 	require.NoError(t, lines.Err())
 	require.EqualValues(t, 349493, want.promptTokens)
 
-	list, balance := recordingtest.Read(t, codex.Format(), real, name, recording.Options{Final: true})
+	list, balance := recordingtest.Read(t, codex.Format(), files, name, recording.Options{Final: true})
 	n := recordingtest.Count(list)
 	got := facts{
 		prompts: n["task_dispatch"], texts: n["text_delta"], calls: n["tool_call"], results: n["tool_result"], completions: n["completion"], messages: n["token_usage"],
@@ -117,19 +117,19 @@ func TestRealRollout(t *testing.T) {
 	assert.Equal(t, want, got)
 	assert.Len(t, models, 2)
 	assert.Zero(t, balance.Unreadable+balance.Held)
-	recordingtest.Prefixes(t, codex.Format(), real, name)
+	recordingtest.Prefixes(t, codex.Format(), files, name)
 }
 
 // A catalogue of 48 kinds of records, with values that its publisher trimmed: none is an error,
 // and none of the trimmed values is taken for an id or a time.
 func TestRealCatalogue(t *testing.T) {
-	real, there := recordingtest.Real("../..", "codex")
+	files, there := recordingtest.Real("../..", "codex")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
 	const name = "record-kinds-0.146.jsonl"
-	list, balance := recordingtest.Read(t, codex.Format(), real, name, recording.Options{Final: true})
+	list, balance := recordingtest.Read(t, codex.Format(), files, name, recording.Options{Final: true})
 	for _, s := range list {
 		if s.CorrelationID != nil {
 			assert.NotContains(t, *s.CorrelationID, "trimmed", s.Type)
@@ -139,8 +139,8 @@ func TestRealCatalogue(t *testing.T) {
 		}
 	}
 	assert.Zero(t, balance.Unreadable+balance.Ahead)
-	recordingtest.Prefixes(t, codex.Format(), real, name)
-	text, err := fs.ReadFile(real, name)
+	recordingtest.Prefixes(t, codex.Format(), files, name)
+	text, err := fs.ReadFile(files, name)
 	require.NoError(t, err)
 	assert.Equal(t, bytes.Count(text, []byte("\n")), balance.Records)
 }

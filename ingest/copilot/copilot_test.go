@@ -25,13 +25,13 @@ func TestStories(t *testing.T) {
 // A catalogue of the kinds of events, counted straight from the file. Values that its publisher
 // trimmed are taken for absent.
 func TestRealCatalogue(t *testing.T) {
-	real, there := recordingtest.Real("../..", "copilot-cli")
+	files, there := recordingtest.Real("../..", "copilot-cli")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
 	const name = "events-small.jsonl"
-	text, err := fs.ReadFile(real, name)
+	text, err := fs.ReadFile(files, name)
 	require.NoError(t, err)
 	want := map[string]int{}
 	records := 0
@@ -56,7 +56,7 @@ func TestRealCatalogue(t *testing.T) {
 			want["error"]++
 		}
 	}
-	list, balance := recordingtest.Read(t, copilot.Format(), real, name, recording.Options{Final: true})
+	list, balance := recordingtest.Read(t, copilot.Format(), files, name, recording.Options{Final: true})
 	got := recordingtest.Count(list)
 	for typ, n := range want {
 		assert.Equal(t, n, got[typ], typ)
@@ -67,7 +67,7 @@ func TestRealCatalogue(t *testing.T) {
 			assert.NotContains(t, s.Payload.TextOf(member), "trimmed", "%s %s", s.Type, member)
 		}
 	}
-	recordingtest.Prefixes(t, copilot.Format(), real, name)
+	recordingtest.Prefixes(t, copilot.Format(), files, name)
 }
 
 func FuzzRead(f *testing.F) {

@@ -41,12 +41,12 @@ var folders = map[string]string{
 // Each real recording is of one format at most, and of the one that its folder tells.
 func TestDetectReal(t *testing.T) {
 	for folder := range folders {
-		real, there := recordingtest.Real("../..", folder)
+		files, there := recordingtest.Real("../..", folder)
 		if !there {
 			t.Log("no real recordings are there")
 			return
 		}
-		require.NoError(t, fs.WalkDir(real, ".", func(name string, e fs.DirEntry, err error) error {
+		require.NoError(t, fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			if e.IsDir() {
 				if strings.HasPrefix(name, "sdk-conversation") {
@@ -54,7 +54,7 @@ func TestDetectReal(t *testing.T) {
 				}
 				return nil
 			}
-			text, err := fs.ReadFile(real, name)
+			text, err := fs.ReadFile(files, name)
 			require.NoError(t, err)
 			head := text[:min(len(text), recording.SampleBytes)]
 			got := formats.Detect(recording.NewSample(name, head, len(head) == len(text)))

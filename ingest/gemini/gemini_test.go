@@ -42,16 +42,16 @@ func TestDocumentGrows(t *testing.T) {
 }
 
 func TestRealSessions(t *testing.T) {
-	real, there := recordingtest.Real("../..", "gemini-cli")
+	files, there := recordingtest.Real("../..", "gemini-cli")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
-	names, err := fs.Glob(real, "*.json")
+	names, err := fs.Glob(files, "*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for _, name := range names {
-		text, err := fs.ReadFile(real, name)
+		text, err := fs.ReadFile(files, name)
 		require.NoError(t, err)
 		var session struct {
 			Messages []struct {
@@ -83,7 +83,7 @@ func TestRealSessions(t *testing.T) {
 				completion += m.Tokens.Output + m.Tokens.Thoughts
 			}
 		}
-		list, _ := recordingtest.Read(t, gemini.Format(), real, name, recording.Options{Final: true})
+		list, _ := recordingtest.Read(t, gemini.Format(), files, name, recording.Options{Final: true})
 		got := recordingtest.Count(list)
 		delete(got, "agent_state_change")
 		assert.Equal(t, want, got, name)

@@ -23,17 +23,17 @@ func TestStories(t *testing.T) {
 
 // Each payload of a real capture is one signal at least, in the order of the file.
 func TestRealHooks(t *testing.T) {
-	real, there := recordingtest.Real("../..", "claude-hooks")
+	files, there := recordingtest.Real("../..", "claude-hooks")
 	if !there {
 		t.Log("no real recordings are there")
 		return
 	}
 	for name, typ := range map[string]string{"pre_tool_use.json": "tool_call", "notification.json": "agent_state_change"} {
-		text, err := fs.ReadFile(real, name)
+		text, err := fs.ReadFile(files, name)
 		require.NoError(t, err)
 		var payloads []map[string]any
 		require.NoError(t, json.Unmarshal(text, &payloads))
-		list, balance := recordingtest.Read(t, hooks.Format(), real, name, recording.Options{Final: true})
+		list, balance := recordingtest.Read(t, hooks.Format(), files, name, recording.Options{Final: true})
 		assert.Equal(t, len(payloads), balance.Mapped)
 		next := 0
 		for _, s := range list {

@@ -16,16 +16,16 @@ import (
 
 // The facts of real exports, counted straight from the files.
 func TestRealSessions(t *testing.T) {
-	real, ok := recordingtest.Real("../..", "langfuse")
+	files, ok := recordingtest.Real("../..", "langfuse")
 	if !ok {
 		return
 	}
-	names, err := fs.Glob(real, "*.json")
+	names, err := fs.Glob(files, "*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			text, err := fs.ReadFile(real, name)
+			text, err := fs.ReadFile(files, name)
 			require.NoError(t, err)
 			var export struct {
 				Observations []struct {
@@ -50,7 +50,7 @@ func TestRealSessions(t *testing.T) {
 			found := formats.Detect(recording.NewSample(name, text, true))
 			require.Len(t, found, 1, formats.Describe(found))
 			require.Equal(t, langfuse.Name, found[0].Format.Name)
-			list, balance := recordingtest.Read(t, langfuse.Format(), real, name, recording.Options{Final: true})
+			list, balance := recordingtest.Read(t, langfuse.Format(), files, name, recording.Options{Final: true})
 			assert.Equal(t, len(export.Observations), balance.Records)
 			users := 0
 			for _, s := range list {

@@ -317,10 +317,10 @@ func (p *protoReader) serviceOf(from, to int) (name string) {
 	_ = p.each(from, to, func(num protowire.Number, from, to int) error {
 		resource := p.text[from:to]
 		if num != fieldResource || checkShape(resource, shapeResource) != nil {
-			return nil
+			return nil //nolint:nilerr // it is read, and refused, elsewhere
 		}
-		traces, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(nested(nested(nil, fieldResource, resource), fieldResources, nil))
-		if err != nil {
+		traces, unreadable := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(nested(nested(nil, fieldResource, resource), fieldResources, nil))
+		if unreadable != nil {
 			return nil //nolint:nilerr // a resource that cannot be read has no name
 		}
 		if v, ok := traces.ResourceSpans().At(0).Resource().Attributes().Get("service.name"); ok {

@@ -107,16 +107,18 @@ func TestStories(t *testing.T) {
 
 // Whatever was recorded from traces: what is exported and imported again has the same facts.
 func TestRealSessions(t *testing.T) {
-	for _, file := range []string{"otel-genai/k8s.json", "otel-genai/tempo_export_with_batches.json", "otlp/jaeger-helm.json", "otlp/flat-adot-claude.json",
-		"otlp/flat-genai-openai-agents.json", "otlp/flat-openinference-smolagents.json", "langfuse/claude-agent-2025-12-22.trace.json"} {
-		real, ok := recordingtest.Real("../..", path.Dir(file))
+	for _, file := range []string{
+		"otel-genai/k8s.json", "otel-genai/tempo_export_with_batches.json", "otlp/jaeger-helm.json", "otlp/flat-adot-claude.json",
+		"otlp/flat-genai-openai-agents.json", "otlp/flat-openinference-smolagents.json", "langfuse/claude-agent-2025-12-22.trace.json",
+	} {
+		files, ok := recordingtest.Real("../..", path.Dir(file))
 		if !ok {
 			return
 		}
-		text, err := fs.ReadFile(real, path.Base(file))
+		text, err := fs.ReadFile(files, path.Base(file))
 		require.NoError(t, err)
 		f := formats.Detect(recording.NewSample(file, text, true))[0].Format
-		list, _ := recordingtest.Read(t, f, real, path.Base(file), recording.Options{Final: true})
+		list, _ := recordingtest.Read(t, f, files, path.Base(file), recording.Options{Final: true})
 		again := reimport(t, export(t, list))
 		assert.Equal(t, facts(list), facts(again), file)
 	}

@@ -274,7 +274,8 @@ func TestLongLines(t *testing.T) {
 func TestStops(t *testing.T) {
 	r := toy.Open(fstest.MapFS{"f": {Data: []byte(strings.Repeat(`{"t":1,"do":"prompt"}`+"\n", 100))}}, "f", recording.Options{Final: true})
 	n := 0
-	for range r.Items() {
+	for _, err := range r.Items() {
+		require.NoError(t, err)
 		if n++; n == 3 {
 			break
 		}

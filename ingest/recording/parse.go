@@ -22,11 +22,11 @@ func ParseJSON(text []byte) (v signal.Value, repaired bool, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var any any
-	if d.Decode(&any) != nil || !ended(d) {
+	var loose any
+	if d.Decode(&loose) != nil || !ended(d) {
 		return nil, false, err // of the exact parser, whose message has the place
 	}
-	v, failed := signal.Marshal(exactNumbers(any))
+	v, failed := signal.Marshal(exactNumbers(loose))
 	if failed != nil {
 		return nil, false, err
 	}
@@ -106,6 +106,7 @@ func AsObject(v signal.Value) signal.Value {
 		return v
 	case signal.KindAbsent, signal.KindNull:
 		return signal.NewObject(0).Value()
+	default:
 	}
 	if inner := Nested(v); inner.Kind() == signal.KindObject {
 		return inner

@@ -200,6 +200,7 @@ func (c *Collection) begin(i int32) {
 		m.Call(corr, agent, f.tool, c.callID(n), f.input)
 	case Chat:
 		m.State(corr, agent, recording.Thinking, "")
+	default:
 	}
 	m.Hold() // has an effect if nothing was emitted
 }
@@ -236,6 +237,7 @@ func (c *Collection) end(i int32) {
 		if n.leads() && n.flags&open == 0 {
 			m.Complete(corr, n.native, agent, n.flags&failed == 0, f.result)
 		}
+	default:
 	}
 }
 

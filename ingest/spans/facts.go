@@ -330,6 +330,7 @@ func (s *scratch) describe(span *TraceSpan, f *facts) {
 		if k := f.output.Kind(); f.failed && message != "" && (k == signal.KindAbsent || k == signal.KindObject && f.output.Len() == 0) {
 			f.output = signal.NewObject(1).Text("error", message).Value()
 		}
+	default:
 	}
 	if f.kind != Tool && f.kind != Chain {
 		f.texts = s.answer(f.kind)
@@ -405,7 +406,7 @@ func (s *scratch) usage() *recording.TokenCount {
 }
 
 // keep returns a copy of the facts that shares no bytes with the record.
-func (f *facts) keep(s *TraceSpan, c *Collection) *facts {
+func (f *facts) keep(c *Collection) *facts {
 	k := *f
 	k.conversation = ""
 	k.name, k.agent, k.service = c.share(f.name), c.share(f.agent), c.share(f.service)

@@ -28,6 +28,7 @@ func (c *Collection) chains() {
 			led[n.trace] = true
 		case Tool, Chat:
 			parts[n.trace] = true
+		default:
 		}
 	}
 	for i := range c.nodes {
@@ -218,6 +219,7 @@ func (c *Collection) within() map[int32]contents {
 			in.agents++
 		case Tool, Chat:
 			in.others++
+		default:
 		}
 		inner[over] = in
 	}

@@ -130,6 +130,7 @@ func appendParts(list []part, v signal.Value, depth int) []part {
 			}
 			return list
 		}
+	default:
 	}
 	return list
 }
@@ -179,6 +180,7 @@ func promptOf(v signal.Value) string {
 		if p := lastUser(messagesOf(inner, 0)); p != "" {
 			return p
 		}
+	default:
 	}
 	return text(v)
 }

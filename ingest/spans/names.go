@@ -200,16 +200,16 @@ func AttributeNames() []AttributeName {
 // SpanKind is the part that a span has in a session of agents.
 type SpanKind uint8
 
+// The kinds.
 const (
-	// Unknown is the kind of a span whose attributes must tell it.
-	Unknown SpanKind = iota
-	Agent
-	Workflow // agents at work together
-	Tool
-	Chat // a call of a model
-	Handoff
-	Chain     // a step that is nothing else
-	Transport // HTTP, queues and whatever else is no part of the session
+	Unknown   SpanKind = iota // the attributes must tell it
+	Agent                     // an agent at work
+	Workflow                  // agents at work together
+	Tool                      // a call of a tool
+	Chat                      // a call of a model
+	Handoff                   // an agent gives its work to another one
+	Chain                     // a step that is nothing else
+	Transport                 // HTTP, queues and whatever else is no part of the session
 )
 
 // kinds are the values of the attributes that tell a kind. Values that are not listed, such as

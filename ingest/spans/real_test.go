@@ -128,12 +128,12 @@ func TestRealSessions(t *testing.T) {
 		// Two agents of one name work at the same time.
 		{"otlp/flat-adot-claude.json", "flat-spans", 3, 2},
 	} {
-		real, ok := recordingtest.Real("../..", path.Dir(tt.file))
+		files, ok := recordingtest.Real("../..", path.Dir(tt.file))
 		if !ok {
 			return
 		}
 		t.Run(path.Base(tt.file), func(t *testing.T) {
-			text, err := fs.ReadFile(real, path.Base(tt.file))
+			text, err := fs.ReadFile(files, path.Base(tt.file))
 			require.NoError(t, err)
 			plain := plainSpans(t, text)
 			byID := map[string]plainSpan{}
@@ -175,7 +175,7 @@ func TestRealSessions(t *testing.T) {
 			found := formats.Detect(recording.NewSample(tt.file, text, true))
 			require.Len(t, found, 1, formats.Describe(found))
 			require.Equal(t, tt.format, found[0].Format.Name)
-			list, balance := recordingtest.Read(t, found[0].Format, real, path.Base(tt.file), recording.Options{Final: true})
+			list, balance := recordingtest.Read(t, found[0].Format, files, path.Base(tt.file), recording.Options{Final: true})
 			got, agents := map[string]int{}, map[string]bool{}
 			began, ended := math.MaxFloat64, 0.0
 			for _, s := range list {
@@ -212,12 +212,12 @@ func TestRealSessions(t *testing.T) {
 
 // A valid recording of other programs gives no signals and says why.
 func TestRealWithoutAgents(t *testing.T) {
-	real, ok := recordingtest.Real("../..", "otlp")
+	files, ok := recordingtest.Real("../..", "otlp")
 	if !ok {
 		return
 	}
 	f, _ := formats.Named("otlp")
-	list, balance := recordingtest.Read(t, f, real, "agento-otlp.json", recording.Options{Final: true})
+	list, balance := recordingtest.Read(t, f, files, "agento-otlp.json", recording.Options{Final: true})
 	assert.Empty(t, list)
 	assert.Len(t, balance.Notes, 1)
 	assert.Equal(t, map[string]int{"transport": balance.Records}, balance.Skipped)

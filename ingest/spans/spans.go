@@ -230,7 +230,7 @@ func (c *Collection) Add(s TraceSpan) error {
 	}
 	if f.kind != Transport && f.kind != Chain || f.usage != nil || f.kind == Chain && s.Parent == "" {
 		c.parts = c.parts || f.kind != Handoff && f.kind != Chain
-		n.told = f.keep(&s, c)
+		n.told = f.keep(c)
 		if c.m.KeepsNative() {
 			n.rec.Value = bytes.Clone(s.Record.Value)
 		}

@@ -101,8 +101,15 @@ func TellBalance(b recording.Balance) string {
 		name string
 		n    int
 	}{
-		{"records", b.Records}, {"mapped", b.Mapped}, {"kept", b.Kept}, {"unreadable", b.Unreadable},
-		{"held", b.Held}, {"moved", b.Clamped}, {"ahead", b.Ahead}, {"repaired", b.Repaired}, {"cut", b.Cut},
+		{"records", b.Records},
+		{"mapped", b.Mapped},
+		{"kept", b.Kept},
+		{"unreadable", b.Unreadable},
+		{"held", b.Held},
+		{"moved", b.Clamped},
+		{"ahead", b.Ahead},
+		{"repaired", b.Repaired},
+		{"cut", b.Cut},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", c.name, c.n))

@@ -36,30 +36,52 @@ func remover(t require.TestingT, key string) *content.Remover {
 
 func TestRemove(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"a prompt", `{"id":"1","type":"task_dispatch","timestamp":1,"source":"import:claude-code","correlationId":"c","payload":{"taskId":"t","from":"user","to":"a","description":"grüße"}}`,
-			`{"id":"1","type":"task_dispatch","timestamp":1,"source":"import:claude-code","correlationId":"c","metadata":{"removed":{"parts":1,"bytes":7}},"payload":{"taskId":"t","from":"user","to":"a","description":"[7 bytes]"}}`},
-		{"a call", `{"id":"1","type":"tool_call","timestamp":1,"source":"s","payload":{"toolName":"Bash","agentId":"a","callId":"c","input":{"command":"ls"}}}`,
-			`{"id":"1","type":"tool_call","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":16}},"payload":{"toolName":"Bash","agentId":"a","callId":"c","input":{"length":16}}}`},
-		{"an error", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"no","severity":"error","agentId":"a","code":"overloaded_error"}}`,
-			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":2}},"payload":{"message":"[2 bytes]","severity":"error","agentId":"a","code":"overloaded_error"}}`},
-		{"a code that is a sentence", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"","severity":"error","code":"it broke"}}`,
-			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":8}},"payload":{"message":"","severity":"error","code":"[8 bytes]"}}`},
+		{
+			"a prompt", `{"id":"1","type":"task_dispatch","timestamp":1,"source":"import:claude-code","correlationId":"c","payload":{"taskId":"t","from":"user","to":"a","description":"grüße"}}`,
+			`{"id":"1","type":"task_dispatch","timestamp":1,"source":"import:claude-code","correlationId":"c","metadata":{"removed":{"parts":1,"bytes":7}},"payload":{"taskId":"t","from":"user","to":"a","description":"[7 bytes]"}}`,
+		},
+		{
+			"a call", `{"id":"1","type":"tool_call","timestamp":1,"source":"s","payload":{"toolName":"Bash","agentId":"a","callId":"c","input":{"command":"ls"}}}`,
+			`{"id":"1","type":"tool_call","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":16}},"payload":{"toolName":"Bash","agentId":"a","callId":"c","input":{"length":16}}}`,
+		},
+		{
+			"an error", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"no","severity":"error","agentId":"a","code":"overloaded_error"}}`,
+			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":2}},"payload":{"message":"[2 bytes]","severity":"error","agentId":"a","code":"overloaded_error"}}`,
+		},
+		{
+			"a code that is a sentence", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"","severity":"error","code":"it broke"}}`,
+			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":8}},"payload":{"message":"","severity":"error","code":"[8 bytes]"}}`,
+		},
 		{"usage stays", `{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"native":{"id":"u-1","line":3},"sessionId":"x","cacheReadTokens":5,"timeSource":"synthetic","skewMs":1.5},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2,"model":"anthropic/claude","cost":0.25}}`, ""},
-		{"metadata", `{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"cwd":"/home/bob","record":{"secret":"x"},"version":"1.0","model":"two words","sessionId":["x"]},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`,
-			`{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"version":"1.0","removed":{"parts":4,"bytes":37}},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`},
-		{"the note of a redaction", `{"id":"1","type":"x","timestamp":1,"source":"s","metadata":{"redactions":{"email":2,"ticket":3,"zebra":4}},"payload":{}}`,
-			`{"id":"1","type":"x","timestamp":1,"source":"s","metadata":{"redactions":{"email":2,"other":7}},"payload":{}}`},
-		{"an unknown type", `{"id":"1","type":"codex.compact","timestamp":1,"source":"s","payload":{"bob":"x"}}`,
-			`{"id":"1","type":"codex.compact","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":11}},"payload":{"length":11}}`},
-		{"the origin", `{"id":"1","type":"import.recording","timestamp":1,"source":"s","payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed","cwd":"/home/bob"}}`,
-			`{"id":"1","type":"import.recording","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":9}},"payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed"}}`},
-		{"a signal that breaks the schema", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"no","severity":"so bad","detail":"d"}}`,
-			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":3,"bytes":9}},"payload":{"message":"[2 bytes]","severity":"[6 bytes]"}}`},
+		{
+			"metadata", `{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"cwd":"/home/bob","record":{"secret":"x"},"version":"1.0","model":"two words","sessionId":["x"]},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`,
+			`{"id":"1","type":"token_usage","timestamp":1,"source":"s","metadata":{"version":"1.0","removed":{"parts":4,"bytes":37}},"payload":{"agentId":"a","promptTokens":1,"completionTokens":2}}`,
+		},
+		{
+			"the note of a redaction", `{"id":"1","type":"x","timestamp":1,"source":"s","metadata":{"redactions":{"email":2,"ticket":3,"zebra":4}},"payload":{}}`,
+			`{"id":"1","type":"x","timestamp":1,"source":"s","metadata":{"redactions":{"email":2,"other":7}},"payload":{}}`,
+		},
+		{
+			"an unknown type", `{"id":"1","type":"codex.compact","timestamp":1,"source":"s","payload":{"bob":"x"}}`,
+			`{"id":"1","type":"codex.compact","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":11}},"payload":{"length":11}}`,
+		},
+		{
+			"the origin", `{"id":"1","type":"import.recording","timestamp":1,"source":"s","payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed","cwd":"/home/bob"}}`,
+			`{"id":"1","type":"import.recording","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":9}},"payload":{"format":"codex","session":"0199-x","timeSource":"recorded","keepNative":true,"redact":"00112233445566ff","content":"removed"}}`,
+		},
+		{
+			"a signal that breaks the schema", `{"id":"1","type":"error","timestamp":1,"source":"s","payload":{"message":"no","severity":"so bad","detail":"d"}}`,
+			`{"id":"1","type":"error","timestamp":1,"source":"s","metadata":{"removed":{"parts":3,"bytes":9}},"payload":{"message":"[2 bytes]","severity":"[6 bytes]"}}`,
+		},
 		{"a position", `{"id":"1","type":"user.click","timestamp":1,"source":"s","payload":{"target":"door","position":{"x":1,"y":2.5}}}`, ""},
-		{"an irregular envelope", `{"id":7,"type":"error","note":"hello","payload":{"message":"no","severity":"error"}}`,
-			`{"type":"error","payload":{"message":"[2 bytes]","severity":"error"},"metadata":{"removed":{"parts":3,"bytes":8}}}`},
-		{"an envelope with one member too many", `{"id":"7","type":"x","timestamp":1,"source":"s","payload":{},"note":"hello"}`,
-			`{"id":"7","type":"x","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":5}},"payload":{}}`},
+		{
+			"an irregular envelope", `{"id":7,"type":"error","note":"hello","payload":{"message":"no","severity":"error"}}`,
+			`{"type":"error","payload":{"message":"[2 bytes]","severity":"error"},"metadata":{"removed":{"parts":3,"bytes":8}}}`,
+		},
+		{
+			"an envelope with one member too many", `{"id":"7","type":"x","timestamp":1,"source":"s","payload":{},"note":"hello"}`,
+			`{"id":"7","type":"x","timestamp":1,"source":"s","metadata":{"removed":{"parts":1,"bytes":5}},"payload":{}}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := parse(t, c.in)

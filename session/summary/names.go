@@ -9,11 +9,11 @@ import (
 type names[T any] struct {
 	index map[string]int
 	list  []T
-	make  func(name string) T
+	fresh func(name string) T
 }
 
-func newNames[T any](make func(name string) T) names[T] {
-	return names[T]{index: map[string]int{}, make: make}
+func newNames[T any](fresh func(name string) T) names[T] {
+	return names[T]{index: map[string]int{}, fresh: fresh}
 }
 
 // of returns the totals of a name. The pointer is valid until the next call.
@@ -27,7 +27,7 @@ func (n *names[T]) of(name string) *T {
 			name = clone(name)
 			i = len(n.list)
 			n.index[name] = i
-			n.list = append(n.list, n.make(name))
+			n.list = append(n.list, n.fresh(name))
 		}
 	}
 	return &n.list[i]

@@ -1,8 +1,8 @@
 // Package textsearch finds text in what a session recorded: in the payloads of signals,
 // in declarations, in effects of agents and in events and messages of the director.
 //
-//	query, err := textsearch.Literal("TODO", false) // or textsearch.Expression
-//	for hit := range query.Entry(&entry) { … }
+//	q, err := textsearch.Literal("timeout", false) // or textsearch.Expression
+//	for hit := range q.Entry(&entry) { … }
 //
 // Keys and strings are searched line by line, at any depth; a line with several matches
 // is one [MatchedLine]. Numbers are not searched, nor are ids, sources, times and metadata
@@ -147,6 +147,7 @@ func (w *walker) value(v signal.Value) bool {
 				return false
 			}
 		}
+	default:
 	}
 	return true
 }

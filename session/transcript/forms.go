@@ -78,6 +78,7 @@ func (f *markdownForm) block(b *block) error {
 		head = "## " + head
 	case failure, fault:
 		head = "**✗** " + head
+	default:
 	}
 	folded := b.sort == thought && len(lines) > 0
 	if folded {

@@ -27,8 +27,8 @@ import (
 // all are in the drawing.
 func TestPicturesOfRecordings(t *testing.T) {
 	folders := []string{"../agentscene/testdata"}
-	if real := "../../../shared/data/real-sessions"; exists(real) {
-		folders = append(folders, real)
+	if files := "../../../shared/data/real-sessions"; exists(files) {
+		folders = append(folders, files)
 	}
 	drawn := 0
 	for _, folder := range folders {

@@ -301,10 +301,20 @@ var tokenPrefixes = []struct {
 	least  int
 	kind   string
 }{
-	{"ghp_", 30, "a token of GitHub"}, {"gho_", 30, "a token of GitHub"}, {"ghs_", 30, "a token of GitHub"}, {"github_pat_", 30, "a token of GitHub"},
-	{"glpat-", 18, "a token of GitLab"}, {"AKIA", 16, "a key of AWS"}, {"ASIA", 16, "a key of AWS"}, {"AIza", 33, "a key of Google"},
-	{"sk-ant-", 20, "a key of Anthropic"}, {"sk-proj-", 20, "a key of OpenAI"}, {"xoxb-", 20, "a token of Slack"}, {"xoxp-", 20, "a token of Slack"},
-	{"npm_", 30, "a token of npm"}, {"sk_live_", 16, "a key of Stripe"},
+	{"ghp_", 30, "a token of GitHub"},
+	{"gho_", 30, "a token of GitHub"},
+	{"ghs_", 30, "a token of GitHub"},
+	{"github_pat_", 30, "a token of GitHub"},
+	{"glpat-", 18, "a token of GitLab"},
+	{"AKIA", 16, "a key of AWS"},
+	{"ASIA", 16, "a key of AWS"},
+	{"AIza", 33, "a key of Google"},
+	{"sk-ant-", 20, "a key of Anthropic"},
+	{"sk-proj-", 20, "a key of OpenAI"},
+	{"xoxb-", 20, "a token of Slack"},
+	{"xoxp-", 20, "a token of Slack"},
+	{"npm_", 30, "a token of npm"},
+	{"sk_live_", 16, "a key of Stripe"},
 }
 
 func isTokenByte(c byte) bool {

@@ -32,11 +32,12 @@ func Find(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find",
 		Short: "List the recordings that agents keep on this machine",
-		Long: `Find lists the recordings of agents in the folders where Claude Code, Codex, Gemini
-CLI, Copilot CLI, Cline, Roo Code, OpenHands and mini-swe-agent keep them, and
-aider's history in the working directory; newest first. An item has a number, the
-time of the last change (UTC), the tool, the project, the length, the number of
-prompts, of calls and of failed calls, the tokens, the first prompt and the path.
+		Long: `Find lists the recordings of agents in the folders where Claude Code, Codex,
+Gemini CLI, Copilot CLI, Cline, Roo Code, OpenHands and mini-swe-agent keep
+them, and aider's history in the working directory; newest first. An item has a
+number, the time of the last change (UTC), the tool, the project, the length,
+the number of prompts, of calls and of failed calls, the tokens, the first
+prompt and the path.
 
 import --latest records the first one, import --found N the one with the number
 N. Find opens the files to read them and changes nothing; nothing is sent.

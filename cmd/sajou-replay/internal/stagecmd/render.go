@@ -87,10 +87,10 @@ is drawn on a default one, where agents take free places. An episode shows its
 characters. The pictures of a sheet show entries half a second later, when their
 effect is seen. Texts without room are left out and counted in the picture.
 
-The built-in fonts have Latin, Greek and Cyrillic letters. In PNG and GIF, --font
-FILE adds the letters of another one, such as Chinese or Arabic; emoji are drawn in
-one color. Characters that no font has become boxes, which a remark on stderr
-counts. SVG leaves them to the fonts of its viewer.
+The built-in fonts have Latin, Greek and Cyrillic letters. In PNG and GIF,
+--font FILE adds the letters of another one, such as Chinese or Arabic; emoji
+are drawn in one color. Characters that no font has become boxes, which a remark
+on stderr counts. SVG leaves them to the fonts of its viewer.
 
 The same moment gives the same bytes on every machine.
 

@@ -20,10 +20,10 @@ func Blame(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame [SESSION] ADDR PATH[:LINE]",
 		Short: "Show which tool call wrote each line of a file",
-		Long: `Blame shows the lines of a file that the agents worked on, as it was at a moment:
-for each line the entry of the tool call that wrote it, the session time, the agent
-and the tool. A line without an entry stood there before, or something that is not
-recorded wrote it. With :LINE it shows that line alone.
+		Long: `Blame shows the lines of a file that the agents worked on, as it was at a
+moment: for each line the entry of the tool call that wrote it, the session
+time, the agent and the tool. A line without an entry stood there before, or
+something that is not recorded wrote it. With :LINE it shows that line alone.
 
 A ~ before the text marks a guess: a later act may have changed the line. Gaps are
 the parts that the recording does not show; lines behind a gap of unknown length
@@ -35,7 +35,7 @@ Here workspace/ may be omitted.
 The exit code is 0, 3 if a part of the file is unknown, and 4 if there is no such
 file or line.`,
 		Example: `  sajou-replay blame end main.go
-  sajou-replay blame end-10 /repo/main.go:12 -o json`,
+  sajou-replay blame end main.go:3 -o json`,
 		Args: cli.Between(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, rest, err := a.OpenSessionAndRest(args)
