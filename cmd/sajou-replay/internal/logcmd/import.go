@@ -564,7 +564,7 @@ func importHint(stopped error, lenient bool) string {
 	field, _ := errors.AsType[*signal.FieldError](stopped)
 	switch {
 	case errors.Is(stopped, signal.ErrSyntax), field != nil && field.Path == "":
-		return "; import reads JSONL: one complete JSON object a line"
+		return "; no known format recognizes the file (see sajou-replay formats), and signals are one complete JSON object a line"
 	case errors.Is(stopped, signal.ErrSchema) && !lenient:
 		return "; see import --help for the members of a signal, or record it as it is with --lenient"
 	}
