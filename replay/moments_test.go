@@ -190,6 +190,7 @@ func TestMomentsErrors(t *testing.T) {
 		assert.Equal(t, 1, n, "%+v", over)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var last error
 	for _, err := range r.Moments(ctx, replay.MomentRange{To: replay.Moment{Seq: 4}, Rest: true}, 0) {
 		cancel()
