@@ -38,6 +38,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -115,12 +116,13 @@ type Replay struct {
 	set   projection.Set
 	snaps Snapshots // nil: always from the beginning
 	built apartCache
+	split split
 }
 
 // Open returns a Replay of src with the projections of set, which must pass
 // [projection.Set.Check]. A nil snaps folds from the beginning every time.
 func Open(src Source, set projection.Set, snaps Snapshots) *Replay {
-	return &Replay{src: src, set: set, snaps: snaps}
+	return &Replay{src: src, set: set, snaps: snaps, split: split{runtime.GOMAXPROCS(0), segmentEntries}}
 }
 
 // Name returns the session's name.
