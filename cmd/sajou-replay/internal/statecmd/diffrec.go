@@ -138,15 +138,15 @@ type recordingView struct {
 }
 
 type typeView struct {
-	Type  string                         `json:"type"`
+	Type  string                              `json:"type"`
 	Count map[compare.EntryDifferenceKind]int `json:"count"`
 }
 
 type differenceView struct {
 	Kind  compare.EntryDifferenceKind `json:"kind"`
-	Left  eventlog.Seq           `json:"left,omitempty"`
-	Right eventlog.Seq           `json:"right,omitempty"`
-	Type  string                 `json:"type"`
+	Left  eventlog.Seq                `json:"left,omitempty"`
+	Right eventlog.Seq                `json:"right,omitempty"`
+	Type  string                      `json:"type"`
 }
 
 func viewDifference(d *compare.EntryDifference) differenceView {
