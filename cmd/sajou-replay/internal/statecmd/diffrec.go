@@ -17,6 +17,7 @@ import (
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/compare"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/stage/imagetest"
 )
 
 // recordingsTest holds the flags of a comparison of two recordings.
@@ -328,7 +329,7 @@ func (d *pictureDifference) text() string {
 	if d.Share == 0 && len(d.Changes) == 0 {
 		return "the pictures are equal\n"
 	}
-	fmt.Fprintf(&b, "the pictures differ in %s of the pixels\n", percent(d.Share))
+	fmt.Fprintf(&b, "the pictures differ in %s of the pixels\n", imagetest.Percent(d.Share))
 	listLines(&b, d.Changes)
 	return b.String()
 }
