@@ -90,6 +90,7 @@ var layers = []layer{
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/align", pure, nil},
+	{"replay/bisect", timeless, []string{"replay"}},
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
