@@ -28,11 +28,14 @@ type EntryPredicate struct {
 	Test func(ctx context.Context, s *ScanStep) (bool, error)
 }
 
-// ScanStep is one entry of a scan and the state right after it, its instant
-// complete. It is valid until the predicate returns.
+// ScanStep is one moment of a scan or of a walk ([Replay.Moments]) and the state there,
+// its instant complete. It is valid until the predicate returns. A scan visits the
+// moments of entries only.
 type ScanStep struct {
-	Entry *eventlog.Entry
-	Fold  *projection.Fold // nil unless the predicate needs the state
+	Moment Moment
+	Kind   MomentKind
+	Entry  *eventlog.Entry  // of Moment.Seq; nil for Seq 0
+	Fold   *projection.Fold // nil unless the predicate needs the state
 
 	view, prev map[string]any
 }
@@ -46,8 +49,8 @@ func (s *ScanStep) View() map[string]any {
 	return s.view
 }
 
-// Prev returns the view after the entry before, or nil if the predicate does
-// not need it.
+// Prev returns the view at the step before, in a scan that after the entry before, or
+// nil if the predicate does not need it.
 func (s *ScanStep) Prev() map[string]any { return s.prev }
 
 // Mode says which steps a scan reports.
@@ -143,7 +146,7 @@ func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, 
 			}
 			s.Fold.Advance(e.At)
 		}
-		entry = e
+		entry, s.Moment = e, Moment{Seq: e.Seq}
 		if more, err := visit(&s); err != nil || !more {
 			return err
 		}

@@ -225,3 +225,21 @@ func (r *recorder) OnInterrupt(c choreography.Interrupt)           { r.add("inte
 func (r *recorder) add(what string, at time.Duration) {
 	r.commands = append(r.commands, what+" "+at.String())
 }
+
+// clock is a state that changes at every full second after 600 ms, for ever.
+type clock struct{ now time.Duration }
+
+func (c *clock) Apply(e *eventlog.Entry)  { c.now = e.At }
+func (c *clock) Advance(at time.Duration) { c.now = at }
+func (c *clock) Append(dst []byte) []byte { return binary.BigEndian.AppendUint64(dst, uint64(c.now)) }
+func (c *clock) View() any                { return int64(c.beats()) }
+func (c *clock) beats() time.Duration     { return (c.now + 600*ms) / time.Second }
+func (c *clock) NextBoundary() (time.Duration, bool) {
+	return (c.beats()+1)*time.Second - 600*ms, true
+}
+
+var clocks = projection.Set{{
+	Name: "clock", Version: 1,
+	New:     func() projection.State { return new(clock) },
+	Restore: func([]byte) (projection.State, error) { return nil, errors.New("not kept") },
+}}
