@@ -65,7 +65,7 @@ func ParseShare(text string) (float64, error) {
 		f /= 100
 	}
 	if err != nil || !(f >= 0 && f <= 1) {
-		return 0, invalid("%q must be a share from 0 to 1, or from 0%% to 100%%", text)
+		return 0, invalid("%s: must be a share from 0 to 1, or from 0%% to 100%%", text)
 	}
 	return f, nil
 }
