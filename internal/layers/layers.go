@@ -89,6 +89,7 @@ var layers = []layer{
 	{"workspace/risk", pure, []string{"eventlog", "workspace", "workspace/internal/shell"}},
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
+	{"replay/testprogram", effects, []string{"replay"}}, // starts processes
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
