@@ -171,6 +171,8 @@ func TestEscapesAreNeutralised(t *testing.T) {
 			both("diff", name, "1", "end", "workspace/"+path)
 			both("blame", name, "end", path)
 		}
+		both("blame", name, "stage.entities."+hostileText)
+		both("blame", name, "stage.entities", "--all")
 		both("scan", name, "--where", "true")
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
