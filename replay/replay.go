@@ -114,6 +114,8 @@ type Replay struct {
 	set   projection.Set
 	snaps Snapshots // nil: always from the beginning
 	built apartCache
+
+	anchors Anchors // nil for none; see [Replay.Anchor]
 }
 
 // Open returns a Replay of src with the projections of set, which must pass
