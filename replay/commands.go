@@ -14,6 +14,7 @@ import (
 // Performer is a state that emits commands while it advances.
 type Performer interface {
 	projection.State
+	Timed
 
 	// Perform sets the sink that receives the commands from now on, nil for none.
 	// With a sink, Advance also reports the progress of running actions.
@@ -22,10 +23,6 @@ type Performer interface {
 	// UnderWay sends sink, for each action under way, its start with the time at which
 	// it began, and an update of the present instant.
 	UnderWay(sink choreography.CommandSink)
-
-	// NextBoundary returns the next session time at which the state changes without
-	// an entry, with or without commands, or false if no action is running.
-	NextBoundary() (time.Duration, bool)
 }
 
 func performers(f *projection.Fold) []Performer {
@@ -45,7 +42,7 @@ func perform(ps []Performer, sink choreography.CommandSink) {
 }
 
 // nextBoundary returns the earliest boundary of ps.
-func nextBoundary(ps []Performer) (at time.Duration, ok bool) {
+func nextBoundary[T Timed](ps []T) (at time.Duration, ok bool) {
 	for _, p := range ps {
 		if t, has := p.NextBoundary(); has && (!ok || t < at) {
 			at, ok = t, true

@@ -204,6 +204,8 @@ func TestEscapesAreNeutralised(t *testing.T) {
 	both("mark", "ls", "--all")
 	both("mark", "rm", "a", "-s", "planted")
 	both("mark", "import", broken)
+	both("diff", "--rec", "planted", "claude")
+	both("diff", "--rec", "planted", "claude", "--all")
 	both("ls")
 	both("formats")
 	both("find", "--dir", dir)
