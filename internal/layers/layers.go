@@ -92,6 +92,7 @@ var layers = []layer{
 	{"replay/align", pure, nil},
 	{"replay/bookmark", timeless, []string{"eventlog", "replay"}},
 	{"replay/bisect", timeless, []string{"replay"}},
+	{"replay/testprogram", effects, []string{"replay/bisect"}}, // starts processes
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
