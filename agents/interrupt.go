@@ -137,6 +137,22 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
+// NextBoundary returns the next time at which the state changes without a record: a
+// delta that conflicts with a generation arrives, or a generation is cancelled.
+func (c *Core) NextBoundary() (at time.Duration, ok bool) {
+	if t := c.due.Next(); t != nil {
+		at, ok = t.At, true
+	}
+	for _, a := range c.agents {
+		for _, g := range a.tokens {
+			if t := g.conflictAt; t > c.now && !g.Conflict && (!ok || t < at) {
+				at, ok = t, true
+			}
+		}
+	}
+	return at, ok
+}
+
 // schedule sets the timers of an agent.
 func (c *Core) schedule(a *agentState) {
 	at, ok := a.next()

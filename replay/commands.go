@@ -14,6 +14,7 @@ import (
 // Performer is a state that emits commands while it advances.
 type Performer interface {
 	projection.State
+	Timed
 
 	// Perform sets the sink that receives the commands from now on, nil for none.
 	// With a sink, Advance also reports the progress of running actions.
@@ -22,10 +23,6 @@ type Performer interface {
 	// UnderWay sends sink, for each action under way, its start with the time at which
 	// it began, and an update of the present instant.
 	UnderWay(sink choreography.CommandSink)
-
-	// NextBoundary returns the next session time at which the state changes without
-	// an entry, with or without commands, or false if no action is running.
-	NextBoundary() (time.Duration, bool)
 }
 
 func performers(f *projection.Fold) []Performer {
@@ -45,7 +42,7 @@ func perform(ps []Performer, sink choreography.CommandSink) {
 }
 
 // nextBoundary returns the earliest boundary of ps.
-func nextBoundary(ps []Performer) (at time.Duration, ok bool) {
+func nextBoundary[T Timed](ps []T) (at time.Duration, ok bool) {
 	for _, p := range ps {
 		if t, has := p.NextBoundary(); has && (!ok || t < at) {
 			at, ok = t, true
@@ -144,6 +141,9 @@ func (r *Replay) before(ctx context.Context, m Moment) (*projection.Fold, error)
 	return f, nil
 }
 
+// maxBoundaries bounds the boundaries that are passed to find an end.
+const maxBoundaries = 1_000_000
+
 // Rest returns the moment after last at which no performance is under way. It does
 // not wait for a performance without an end, and stops after a million boundaries.
 func (r *Replay) Rest(ctx context.Context, last Moment) (Moment, error) {
@@ -153,7 +153,7 @@ func (r *Replay) Rest(ctx context.Context, last Moment) (Moment, error) {
 	}
 	ps := performers(f)
 	began := f.At()
-	for range 1_000_000 {
+	for range maxBoundaries {
 		if err := ctx.Err(); err != nil {
 			return last, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -19,7 +20,7 @@ const ms = time.Millisecond
 type tape struct {
 	entries []eventlog.Entry
 	origin  time.Time
-	reads   int // entries yielded
+	reads   atomic.Int64 // entries yielded
 }
 
 var genesis = eventlog.Hash{0xab, 0xcd, 0xef, 0x01}
@@ -37,7 +38,7 @@ func (s *tape) Head() eventlog.Head {
 func (s *tape) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
 	return func(yield func(eventlog.Entry, error) bool) {
 		for i := int(from) - 1; i < len(s.entries); i++ {
-			s.reads++
+			s.reads.Add(1)
 			if err := ctx.Err(); err != nil {
 				yield(eventlog.Entry{}, err)
 				return
@@ -225,3 +226,21 @@ func (r *recorder) OnInterrupt(c choreography.Interrupt)           { r.add("inte
 func (r *recorder) add(what string, at time.Duration) {
 	r.commands = append(r.commands, what+" "+at.String())
 }
+
+// clock is a state that changes at every full second after 600 ms, for ever.
+type clock struct{ now time.Duration }
+
+func (c *clock) Apply(e *eventlog.Entry)  { c.now = e.At }
+func (c *clock) Advance(at time.Duration) { c.now = at }
+func (c *clock) Append(dst []byte) []byte { return binary.BigEndian.AppendUint64(dst, uint64(c.now)) }
+func (c *clock) View() any                { return int64(c.beats()) }
+func (c *clock) beats() time.Duration     { return (c.now + 600*ms) / time.Second }
+func (c *clock) NextBoundary() (time.Duration, bool) {
+	return (c.beats()+1)*time.Second - 600*ms, true
+}
+
+var clocks = projection.Set{{
+	Name: "clock", Version: 1,
+	New:     func() projection.State { return new(clock) },
+	Restore: func([]byte) (projection.State, error) { return nil, errors.New("not kept") },
+}}

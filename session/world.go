@@ -82,6 +82,9 @@ func (s *worldState) Advance(at time.Duration) {
 	}
 }
 
+// NextBoundary implements [replay.Timed].
+func (s *worldState) NextBoundary() (time.Duration, bool) { return s.core.NextBoundary() }
+
 // Apply implements [projection.State].
 func (s *worldState) Apply(e *eventlog.Entry) {
 	var record signal.Record

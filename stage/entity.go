@@ -140,6 +140,27 @@ func (e *entity) busyUntil() time.Duration {
 	return end
 }
 
+// boundaries returns the instants of e for [Stage.NextBoundary]. An instant that does
+// not exist is 0.
+func (e *entity) boundaries() (all [5]time.Duration) {
+	if e.words.speech && e.words.text != "" && e.owner[chText] == nil {
+		gone := e.words.end()
+		all[0], all[1] = gone-speechStays, gone
+	}
+	if e.glow.color != "" {
+		all[2] = later(e.glow.since, glowLasts)
+	}
+	if e.ray.to != "" {
+		all[3] = later(e.ray.since, rayLasts)
+	}
+	for _, o := range e.owner {
+		if o != nil {
+			all[4] = max(all[4], o.contested)
+		}
+	}
+	return all
+}
+
 // shownLabel returns the label below the figure.
 func (e *entity) shownLabel() string {
 	switch {

@@ -140,5 +140,24 @@ func (s *Stage) Until() (time.Duration, bool) {
 	return end, end > s.now
 }
 
+// NextBoundary returns the next instant at which something changes at once although no
+// act begins or ends then: speech is fully typed or disappears, the flash or the ray of
+// an impression ends, or an entity is no longer conflicted. What changes little by
+// little between two boundaries is under way; see [Stage.Moving]. It returns false if
+// there is no such instant.
+func (s *Stage) NextBoundary() (at time.Duration, ok bool) {
+	if s.busyUntil <= s.now && len(s.acts) == 0 {
+		return 0, false
+	}
+	for e := s.first; e != nil; e = e.next {
+		for _, t := range e.boundaries() {
+			if t > s.now && (!ok || t < at) {
+				at, ok = t, true
+			}
+		}
+	}
+	return at, ok
+}
+
 // extendBusy notes that speech or an impression lasts until an instant.
 func (s *Stage) extendBusy(until time.Duration) { s.busyUntil = max(s.busyUntil, until) }

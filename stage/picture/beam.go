@@ -101,7 +101,7 @@ func (s *stylist) sounds() (shapes []shape) {
 			}
 			s.written.take(at)
 		}
-		s.box(BoxNote, at, name)
+		s.box(BoxNote, "", at, name)
 		x, y := at.x, at.y+float64(high/2)
 		opacity := 1 - float64(p*p)
 		shapes = append(

@@ -31,6 +31,7 @@ func (d *Drawing) Boxes() []Box { return slices.Clone(d.boxes) }
 // Box is the area of one element of a drawing, in the drawing's own units.
 type Box struct {
 	Kind       BoxKind
+	Entity     string // the figure's id, of a figure and of its badge, label and bubble; otherwise ""
 	Text       string // as it is written, with its lines joined by spaces; "" for figures and badges
 	X, Y, W, H float64
 }

@@ -79,16 +79,16 @@ func (s *stylist) count(at area) []shape {
 		return nil
 	}
 	size, text := float64(countSize*s.u), countText(n)
-	s.box(BoxCount, at, text)
+	s.box(BoxCount, "", at, text)
 	return []shape{
 		{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: at.h / 2, fill: amber},
 		textShape(at.x+float64(at.w/2), at.y+float64(at.h/2)+float64(size*.35), size, middle, true, ink, text),
 	}
 }
 
-// box notes the area of a text.
-func (s *stylist) box(kind BoxKind, a area, text string) {
-	s.boxes = append(s.boxes, Box{kind, text, a.x, a.y, a.w, a.h})
+// box notes the area of a text, with the id of the figure that it belongs to.
+func (s *stylist) box(kind BoxKind, entity string, a area, text string) {
+	s.boxes = append(s.boxes, Box{kind, entity, text, a.x, a.y, a.w, a.h})
 }
 
 // boxesOfFigures notes the areas of the figures and their badges, before those of the texts.
@@ -96,9 +96,9 @@ func (s *stylist) boxesOfFigures() {
 	var figures, badges []Box
 	for i := range s.cast {
 		a := &s.cast[i]
-		figures = append(figures, Box{Kind: BoxFigure, X: a.area.x, Y: a.area.y, W: a.area.w, H: a.area.h})
+		figures = append(figures, Box{Kind: BoxFigure, Entity: a.figure.ID, X: a.area.x, Y: a.area.y, W: a.area.w, H: a.area.h})
 		if b, ok := s.badgeArea(a); ok {
-			badges = append(badges, Box{Kind: BoxBadge, X: b.x, Y: b.y, W: b.w, H: b.h})
+			badges = append(badges, Box{Kind: BoxBadge, Entity: a.figure.ID, X: b.x, Y: b.y, W: b.w, H: b.h})
 		}
 	}
 	s.d.boxes = slices.Concat(figures, badges, s.boxes)
@@ -156,7 +156,7 @@ func (s *stylist) labels() []shape {
 		if !ok {
 			continue
 		}
-		s.box(BoxLabel, at, label)
+		s.box(BoxLabel, a.figure.ID, at, label)
 		opacity := clamp(a.figure.Opacity, 0, 1)
 		shapes = append(shapes, shape{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: high / 2, fill: fade(back, opacity)})
 		if c := fade(s.text, opacity); c.A > 0 {
@@ -200,7 +200,7 @@ func (s *stylist) placeNames(shapes []shape) []shape {
 		w := width(text, size, false)
 		at := area{clamp(n.x-float64(w/2), 0, s.width-w), clamp(n.y-float64(size*.95), 0, s.height-high), w, high}
 		if at, ok := s.nearby(at, at); ok {
-			s.box(BoxPlace, at, text)
+			s.box(BoxPlace, "", at, text)
 			shapes = append(shapes, textShape(at.x, at.y+float64(size*.95), size, start, false, n.ink, text))
 		}
 	}

@@ -121,7 +121,7 @@ func (s *stylist) room(a *actor, first int) (place area, lines []string, ok bool
 		return place, nil, false
 	}
 	s.written.take(place)
-	s.box(BoxBubble, place, strings.Join(lines, " "))
+	s.box(BoxBubble, a.figure.ID, place, strings.Join(lines, " "))
 	return place, lines, true
 }
 

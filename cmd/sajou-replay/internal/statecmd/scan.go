@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/stage/imagetest"
 )
 
 // Scan returns the command "scan".
@@ -196,41 +197,42 @@ func changeFinder(expr string) (*Finder, error) {
 }
 
 // finder returns a scan by picture. A hit is written with its share of differing
-// pixels.
+// pixels and its greatest color distance.
 func (l *imageTest) finder(ctx context.Context, mode replay.Mode) (*Finder, error) {
 	c, err := l.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var now, hit float64 // shares of the last tested entry, and of the last hit
+	var now, hit imagetest.Measurement // of the last tested entry, and of the last hit
 	return &Finder{
 		Mode:      mode,
 		expensive: true,
 		Predicate: replay.EntryPredicate{Needs: replay.NeedsState, Test: func(_ context.Context, s *replay.ScanStep) (bool, error) {
-			share, err := c.differ(s.Fold)
+			m, err := c.measure(s.Fold)
 			if err != nil {
 				return false, err
 			}
-			now = share
-			if c.wrong(share) {
-				hit = share
+			now = m
+			if c.Wrong(m) {
+				hit = m
 				return true, nil
 			}
 			return false, nil
 		}},
 		write: func(o *cli.Output, e *eventlog.Entry) error {
-			share := now
+			m := now
 			if mode == replay.Last {
-				share = hit
+				m = hit
 			}
-			value, err := cli.Marshal(share)
+			share, err := cli.Marshal(m.Share)
 			if err != nil {
 				return err
 			}
 			line := session.AppendEntryJSON(nil, e)
 			line = append(line[:len(line)-1], `,"differs":`...)
-			line = append(append(line, value...), '}')
-			return o.Item(cli.EntryText(e)+"  differs "+percent(share), line)
+			line = append(line, share...)
+			line = fmt.Appendf(line, `,"color":%d}`, m.Color)
+			return o.Item(cli.EntryText(e)+"  "+c.Text(m), line)
 		},
 	}, nil
 }

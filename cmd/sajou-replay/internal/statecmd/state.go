@@ -75,7 +75,7 @@ have equal states.`,
 					return showFile(a, s, seq, file)
 				}
 			}
-			fold, err := t.Fold(cmd, rest[0])
+			fold, m, err := t.FoldAt(cmd.Context(), rest[0])
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ have equal states.`,
 			if all {
 				limits = noLimits
 			}
-			view, left, err := viewPath(fold, rest[1:], limits)
+			view, left, err := viewPath(fold, m, rest[1:], limits)
 			if err != nil {
 				return err
 			}
@@ -116,9 +116,10 @@ have equal states.`,
 // Diff returns the command "diff".
 func Diff(a *cli.App) *cobra.Command {
 	var all bool
+	var rec recordingsTest
 	cmd := &cobra.Command{
-		Use:   "diff [SESSION] ADDR ADDR [PATH]",
-		Short: "Compare the states at two moments",
+		Use:   "diff ([SESSION] ADDR ADDR [PATH] | --rec SESSION SESSION)",
+		Short: "Compare the states at two moments, or two recordings",
 		Long: `Diff compares the states at two moments and writes the changes from the first to
 the second: as lines of text, or with -o json as a JSON Patch (RFC 6902). With a
 PATH it compares that part alone. The members seq and at are not compared.
@@ -131,14 +132,24 @@ Diff shows at most 10,000 changes and counts the others on stderr. It refuses
 states that have an object or list of more than 10,000 members, or more than a
 million values. --all lifts both limits.
 
-The exit code is 0 if the states are equal, 1 if they differ, and 5 if they are
-too large to compare.`,
+` + recordingsHelp + `
+
+The exit code is 0 if the states or recordings are equal, 1 if they differ, and 5
+if they are too large to compare.`,
 		Example: `  sajou-replay diff 35 36
   sajou-replay diff 36 36+50ms performances
   sajou-replay diff night-shift 0 end -o json
-  sajou-replay diff 0 end workspace`,
+  sajou-replay diff 0 end workspace
+  sajou-replay diff --rec night-shift conversation --by time`,
 		Args: cli.Between(2, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := rec.check(cmd, args); err != nil {
+				return err
+			}
+			if rec.on {
+				rec.listAll = all
+				return runRecordings(cmd.Context(), a, &rec, args)
+			}
 			limits, most := diffLimits, mostDifferences
 			if all {
 				limits, most = noLimits, math.MaxInt
@@ -146,7 +157,8 @@ too large to compare.`,
 			return runDiff(a, cmd, args, limits, most)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "compare everything, however large")
+	cmd.Flags().BoolVar(&all, "all", false, "compare and list everything, however large")
+	rec.flags(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -167,12 +179,12 @@ func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, m
 	}
 	var views [2]any
 	for i := range views {
-		fold, err := t.Fold(cmd, rest[i])
+		fold, m, err := t.FoldAt(cmd.Context(), rest[i])
 		if err != nil {
 			return err
 		}
 		var left []string
-		if views[i], left, err = viewPath(fold, rest[2:], limits); err != nil {
+		if views[i], left, err = viewPath(fold, m, rest[2:], limits); err != nil {
 			return err
 		}
 		if len(left) > 0 {
@@ -205,9 +217,9 @@ var (
 // mostDifferences bounds the differences that diff shows.
 const mostDifferences = 10_000
 
-// viewPath returns the view of a fold, or the part of it at a path, within limits,
+// viewPath returns the view of a fold, which is at m, or the part of it at a path, within limits,
 // and descriptions of the parts that the limits left out.
-func viewPath(fold *projection.Fold, path []string, limits viewLimits) (view any, left []string, err error) {
+func viewPath(fold *projection.Fold, m replay.Moment, path []string, limits viewLimits) (view any, left []string, err error) {
 	whole := map[string]any{"seq": int64(fold.Head().Seq), "at": projection.Millis(fold.At())}
 	for name, state := range fold.States() {
 		whole[name] = state
@@ -229,7 +241,7 @@ func viewPath(fold *projection.Fold, path []string, limits viewLimits) (view any
 	for i, name := range names {
 		next, ok := step(view, name)
 		if !ok {
-			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %d has no %s%s", fold.Head().Seq, strings.Join(names[:i+1], "."), namesOf(view))
+			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %v has no %s%s", m, strings.Join(names[:i+1], "."), namesOf(view))
 		}
 		view = next
 	}
