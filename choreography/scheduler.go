@@ -23,6 +23,7 @@ type Scheduler struct {
 	catalog  *language.Catalog
 	registry registry
 	sink     CommandSink
+	watcher  PerformanceSink // the sink, if it is one
 	observer ActObserver
 	stage    definition.StageView
 	now      int64
@@ -251,9 +252,13 @@ func (s *Scheduler) Observe(o ActObserver, stage definition.StageView) {
 // Performing reports whether any definition is in force.
 func (s *Scheduler) Performing() bool { return len(s.registry.all) > 0 }
 
-// SetSink makes the scheduler send commands to sink from now on. With nil, the
-// initial state, no command is built.
-func (s *Scheduler) SetSink(sink CommandSink) { s.sink = sink }
+// SetSink makes the scheduler send commands to sink from now on, and if it is a
+// [PerformanceSink] the beginnings and ends of performances. With nil, the initial
+// state, no command is built.
+func (s *Scheduler) SetSink(sink CommandSink) {
+	s.sink = sink
+	s.watcher, _ = sink.(PerformanceSink)
+}
 
 // UnderWay sends sink an [ActionStart] and an [ActionUpdate] for each running animation,
 // performance by performance in the order they were made. The start has the time at which
@@ -429,6 +434,9 @@ func (s *Scheduler) add(like performance, d *definition.Definition) *performance
 	}
 	p.root = cursor{node: main.First, end: main.End, kids: kids}
 	s.enlist(p)
+	if s.watcher != nil {
+		s.watcher.OnPerformance(s.view(p))
+	}
 	return p
 }
 
@@ -469,6 +477,9 @@ func (s *Scheduler) enlist(p *performance) {
 // remove takes p, which must be off the heap, out of the lists. The caller settles
 // the names of its guard.
 func (s *Scheduler) remove(p *performance) {
+	if s.watcher != nil {
+		s.watcher.OnPerformanceEnd(time.Duration(s.now), p.ID())
+	}
 	s.release(p)
 	s.active--
 	s.leave(p.def)
