@@ -196,6 +196,8 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("define", "show", name, "2")
 		both("verify", name)
 	}
+	both("diff", "--rec", "planted", "claude")
+	both("diff", "--rec", "planted", "claude", "--all")
 	both("ls")
 	both("formats")
 	both("find", "--dir", dir)

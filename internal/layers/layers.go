@@ -89,6 +89,9 @@ var layers = []layer{
 	{"workspace/risk", pure, []string{"eventlog", "workspace", "workspace/internal/shell"}},
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
+	{"replay/align", pure, nil},
+	{"replay/bisect", timeless, []string{"replay"}},
+	{"replay/testprogram", effects, []string{"replay"}}, // starts processes
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
@@ -116,12 +119,14 @@ var layers = []layer{
 	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/gemini", "ingest/copilot", "ingest/cloudevents", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans", "ingest/langfuse", "ingest/agentssdk", "ingest/langsmith"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"replay/variant", timeless, []string{"signal", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
 	{"session/textsearch", pure, []string{"signal", "eventlog", "session", "internal/jsonpointer"}},
 	{"session/price", pure, []string{"authored", "internal/spelling", "session/summary"}},
 	{"ingest/found", effects, []string{"signal", "ingest/recording", "ingest/source", "session/price", "session/summary"}},
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session"}},
+	{"replay/compare", timeless, []string{"signal", "eventlog", "projection", "replay", "replay/align", "session", "stage/picture", "stage/film"}},
 	{"stage/imagetest", timeless, []string{"stage", "stage/picture", "stage/film"}},
 	{"replay/course", timeless, []string{"choreography", "eventlog", "replay", "session"}},
 	{"replay/export/perfetto", timeless, []string{"internal/termtext", "signal", "choreography", "eventlog", "replay", "session", "replay/course"}},
@@ -161,7 +166,7 @@ var layers = []layer{
 	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
-	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/where", "session", "stage/film", "stage/imagetest", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/where", "session", "stage/film", "stage/imagetest", "cmd/sajou-replay/internal/cli", "replay/compare"}},
 	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "replay/course", "replay/export/perfetto", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/textcmd", effects, []string{"internal/termtext", "signal", "eventlog", "projection", "session/transcript", "session/textsearch", ".", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},

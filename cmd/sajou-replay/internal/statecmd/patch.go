@@ -18,23 +18,11 @@ func showPatch(a *cli.App, patch []byte, most int) error {
 	}
 	o := a.Output()
 	for _, op := range ops[:min(most, len(ops))] {
-		var fields struct {
-			Op    string          `json:"op"`
-			Path  string          `json:"path"`
-			From  string          `json:"from"`
-			Value json.RawMessage `json:"value"`
-		}
-		if err := json.Unmarshal(op, &fields); err != nil {
+		text, err := patchLine(op)
+		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("%-7s  %s", fields.Op, fields.Path)
-		if fields.From != "" {
-			text += "  from " + fields.From
-		}
-		if fields.Value != nil {
-			text += "  " + string(fields.Value)
-		}
-		if err := o.Item(termtext.Printable(text), op); err != nil {
+		if err := o.Item(text, op); err != nil {
 			return err
 		}
 	}
@@ -48,6 +36,43 @@ func showPatch(a *cli.App, patch []byte, most int) error {
 		return cli.AnswerNo
 	}
 	return nil
+}
+
+// patchLine returns an operation of a JSON Patch as a line of text.
+func patchLine(op json.RawMessage) (string, error) {
+	var fields struct {
+		Op    string          `json:"op"`
+		Path  string          `json:"path"`
+		From  string          `json:"from"`
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(op, &fields); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%-7s  %s", fields.Op, fields.Path)
+	if fields.From != "" {
+		text += "  from " + fields.From
+	}
+	if fields.Value != nil {
+		text += "  " + string(fields.Value)
+	}
+	return termtext.Printable(text), nil
+}
+
+// patchLines returns the operations of a JSON Patch as lines of text.
+func patchLines(patch []byte) ([]string, error) {
+	var ops []json.RawMessage
+	if err := json.Unmarshal(patch, &ops); err != nil {
+		return nil, err
+	}
+	lines := make([]string, len(ops))
+	for i, op := range ops {
+		var err error
+		if lines[i], err = patchLine(op); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
 }
 
 func sortedNames[V any](m map[string]V) []string {

@@ -116,9 +116,10 @@ have equal states.`,
 // Diff returns the command "diff".
 func Diff(a *cli.App) *cobra.Command {
 	var all bool
+	var rec recordingsTest
 	cmd := &cobra.Command{
-		Use:   "diff [SESSION] ADDR ADDR [PATH]",
-		Short: "Compare the states at two moments",
+		Use:   "diff ([SESSION] ADDR ADDR [PATH] | --rec SESSION SESSION)",
+		Short: "Compare the states at two moments, or two recordings",
 		Long: `Diff compares the states at two moments and writes the changes from the first to
 the second: as lines of text, or with -o json as a JSON Patch (RFC 6902). With a
 PATH it compares that part alone. The members seq and at are not compared.
@@ -131,14 +132,24 @@ Diff shows at most 10,000 changes and counts the others on stderr. It refuses
 states that have an object or list of more than 10,000 members, or more than a
 million values. --all lifts both limits.
 
-The exit code is 0 if the states are equal, 1 if they differ, and 5 if they are
-too large to compare.`,
+` + recordingsHelp + `
+
+The exit code is 0 if the states or recordings are equal, 1 if they differ, and 5
+if they are too large to compare.`,
 		Example: `  sajou-replay diff 35 36
   sajou-replay diff 36 36+50ms performances
   sajou-replay diff night-shift 0 end -o json
-  sajou-replay diff 0 end workspace`,
+  sajou-replay diff 0 end workspace
+  sajou-replay diff --rec night-shift conversation --by time`,
 		Args: cli.Between(2, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := rec.check(cmd, args); err != nil {
+				return err
+			}
+			if rec.on {
+				rec.listAll = all
+				return runRecordings(cmd.Context(), a, &rec, args)
+			}
 			limits, most := diffLimits, mostDifferences
 			if all {
 				limits, most = noLimits, math.MaxInt
@@ -146,7 +157,8 @@ too large to compare.`,
 			return runDiff(a, cmd, args, limits, most)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "compare everything, however large")
+	cmd.Flags().BoolVar(&all, "all", false, "compare and list everything, however large")
+	rec.flags(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }

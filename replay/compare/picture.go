@@ -1,0 +1,51 @@
+package compare
+
+import (
+	"errors"
+
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/stage/film"
+	"github.com/sajou-dev/sajou-go/stage/picture"
+)
+
+// PictureDiff is the difference between the pictures of two states.
+type PictureDiff struct {
+	Figures []picture.FrameDifference // what is seen to differ
+
+	// Share of the pixels that differ, 0 to 1, where both are drawn at 480 pixels
+	// width. It is 1 if the scenes have other proportions.
+	Share float64
+}
+
+// Equal reports whether nothing is seen to differ.
+func (d *PictureDiff) Equal() bool { return len(d.Figures) == 0 && d.Share == 0 }
+
+// pictureWidth is the width at which pictures are compared, in pixels.
+const pictureWidth = 480
+
+// Pictures compares the pictures of the stage at two folds. It returns nil if neither
+// has a stage that can be drawn.
+func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
+	a, errA := film.FrameOf(left)
+	b, errB := film.FrameOf(right)
+	switch {
+	case errA != nil && errB != nil:
+		return nil, nil
+	case errA != nil || errB != nil:
+		return &PictureDiff{Share: 1}, nil
+	}
+	d := &PictureDiff{Figures: picture.Differences(a, b, 0)}
+	// Two rasterizers, because an image is valid until the next one of its rasterizer.
+	before := picture.NewRasterizer().Image(picture.Draw(a, picture.Options{Width: pictureWidth}), 0)
+	after := picture.NewRasterizer().Image(picture.Draw(b, picture.Options{Width: pictureWidth}), 0)
+	diff, err := picture.DiffImages(before, after, nil, 0)
+	if _, ok := errors.AsType[*picture.SizeError](err); ok {
+		d.Share = 1
+		return d, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.Share = diff.Share
+	return d, nil
+}
