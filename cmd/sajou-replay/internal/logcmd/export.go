@@ -97,7 +97,9 @@ func (x *export) run(cmd *cobra.Command, a *cli.App, args []string) error {
 		if from > to {
 			return cli.Fail(cli.ExitNotFound, "the range %s of %s has no entry", over, t.Name)
 		}
-		write = func(w io.Writer) error { return format.write(cmd.Context(), w, a, t, course.Stretch{From: from, To: to}, &x.viewing) }
+		write = func(w io.Writer) error {
+			return format.write(cmd.Context(), w, a, t, course.Stretch{From: from, To: to}, &x.viewing)
+		}
 	}
 	return a.WritePicture(x.out, write)
 }
