@@ -32,7 +32,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
 )
 
 // The defaults of [Program].
@@ -66,9 +66,9 @@ type Program struct {
 	mu sync.Mutex // guards Output
 }
 
-// Outcome is the result of a run.
-type Outcome struct {
-	Result    replay.TestResult
+// ProgramResult is the result of a run.
+type ProgramResult struct {
+	Result    bisect.TestResult
 	Code      int   // the exit code; -1 after a timeout
 	TimedOut  bool  // the run exceeded Timeout; Result is Skip
 	Discarded int64 // bytes of output beyond MaxOutput
@@ -96,12 +96,12 @@ func (e *FailedError) Error() string {
 
 // Run runs the program once, with stdin as its input and env in addition to p.Env. The
 // error is a [*StartError], a [*FailedError], or that of ctx.
-func (p *Program) Run(ctx context.Context, stdin []byte, env ...string) (Outcome, error) {
+func (p *Program) Run(ctx context.Context, stdin []byte, env ...string) (ProgramResult, error) {
 	if len(p.Args) == 0 {
-		return Outcome{}, &StartError{"", errors.New("the command is empty")}
+		return ProgramResult{}, &StartError{"", errors.New("the command is empty")}
 	}
 	if err := ctx.Err(); err != nil {
-		return Outcome{}, err
+		return ProgramResult{}, err
 	}
 	limit := ctx
 	if p.Timeout > 0 {
@@ -119,20 +119,20 @@ func (p *Program) Run(ctx context.Context, stdin []byte, env ...string) (Outcome
 	state, err := r.do(limit, stdin, env)
 	switch {
 	case err != nil:
-		return Outcome{}, err
+		return ProgramResult{}, err
 	case ctx.Err() != nil:
-		return Outcome{}, ctx.Err()
+		return ProgramResult{}, ctx.Err()
 	case limit.Err() != nil:
-		return Outcome{Result: replay.Skip, Code: -1, TimedOut: true, Discarded: r.discarded}, nil
+		return ProgramResult{Result: bisect.Skip, Code: -1, TimedOut: true, Discarded: r.discarded}, nil
 	}
-	o := Outcome{Code: state.ExitCode(), Discarded: r.discarded}
+	o := ProgramResult{Code: state.ExitCode(), Discarded: r.discarded}
 	switch code := o.Code; {
 	case code == 0:
-		o.Result = replay.Good
+		o.Result = bisect.Good
 	case code == 125:
-		o.Result = replay.Skip
+		o.Result = bisect.Skip
 	case 0 < code && code < 125:
-		o.Result = replay.Bad
+		o.Result = bisect.Bad
 	default: // -1 when a signal ended it
 		return o, &FailedError{p.Args[0], state.String()}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/testprogram"
 )
 
@@ -102,10 +102,10 @@ func program(t *testing.T, args ...string) *testprogram.Program {
 }
 
 func TestExitCodesAreVerdicts(t *testing.T) {
-	for code, want := range map[int]replay.TestResult{0: replay.Good, 1: replay.Bad, 124: replay.Bad, 125: replay.Skip} {
+	for code, want := range map[int]bisect.TestResult{0: bisect.Good, 1: bisect.Bad, 124: bisect.Bad, 125: bisect.Skip} {
 		o, err := program(t, "exit", strconv.Itoa(code)).Run(t.Context(), nil)
 		require.NoError(t, err)
-		assert.Equal(t, testprogram.Outcome{Result: want, Code: code}, o)
+		assert.Equal(t, testprogram.ProgramResult{Result: want, Code: code}, o)
 	}
 	for _, code := range []int{126, 127, 128, 255} {
 		_, err := program(t, "exit", strconv.Itoa(code)).Run(t.Context(), nil)
@@ -138,7 +138,7 @@ func TestInputAndOutput(t *testing.T) {
 	p.Env = append(p.Env, "A=1", "B=2")
 	o, err := p.Run(t.Context(), []byte(state), "B=3")
 	require.NoError(t, err)
-	assert.Equal(t, replay.Good, o.Result)
+	assert.Equal(t, bisect.Good, o.Result)
 	assert.Equal(t, state+"13", out.String())
 }
 
@@ -146,14 +146,14 @@ func TestInputAndOutput(t *testing.T) {
 func TestFloods(t *testing.T) {
 	o, err := program(t, "exit", "1").Run(t.Context(), make([]byte, 8<<20))
 	require.NoError(t, err)
-	assert.Equal(t, replay.Bad, o.Result)
+	assert.Equal(t, bisect.Bad, o.Result)
 
 	var out bytes.Buffer
 	p := program(t, "flood")
 	p.Output, p.MaxOutput = &out, 100
 	o, err = p.Run(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, testprogram.Outcome{Result: replay.Bad, Code: 1, Discarded: 256<<16 - 100}, o)
+	assert.Equal(t, testprogram.ProgramResult{Result: bisect.Bad, Code: 1, Discarded: 256<<16 - 100}, o)
 	assert.Equal(t, strings.Repeat("x", 100), out.String())
 }
 
@@ -163,7 +163,7 @@ func TestHanging(t *testing.T) {
 	p.Timeout = 30 * time.Millisecond
 	o, err := p.Run(t.Context(), []byte("state"))
 	require.NoError(t, err)
-	assert.Equal(t, testprogram.Outcome{Result: replay.Skip, Code: -1, TimedOut: true}, o)
+	assert.Equal(t, testprogram.ProgramResult{Result: bisect.Skip, Code: -1, TimedOut: true}, o)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	p = program(t, "stubborn")
@@ -183,7 +183,7 @@ func (f writerFunc) Write(b []byte) (int, error) {
 func TestNoTerminal(t *testing.T) {
 	o, err := program(t, "terminal").Run(t.Context(), nil)
 	require.NoError(t, err)
-	assert.Equal(t, replay.Good, o.Result)
+	assert.Equal(t, bisect.Good, o.Result)
 }
 
 // Processes that a program leaves behind do not delay the result, although they hold its
@@ -202,7 +202,7 @@ func TestProcessesLeftBehind(t *testing.T) {
 		p := program(t, args...)
 		o, err := p.Run(t.Context(), nil)
 		require.NoError(t, err)
-		assert.Equal(t, testprogram.Outcome{Result: replay.Bad, Code: 3}, o)
+		assert.Equal(t, testprogram.ProgramResult{Result: bisect.Bad, Code: 3}, o)
 		child, err := listener.Accept()
 		require.NoError(t, err)
 		if !escapes {
