@@ -119,6 +119,7 @@ var layers = []layer{
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"replay/variant", timeless, []string{"signal", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
+	{"replay/fork", timeless, []string{"signal", "agents", "agents/world", "director/episode", "director", "eventlog", "projection", "replay", "replay/variant", "session"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
 	{"session/textsearch", pure, []string{"signal", "eventlog", "session", "internal/jsonpointer"}},
@@ -134,7 +135,7 @@ var layers = []layer{
 	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
-	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
+	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "replay/fork", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
 	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog/chain", "eventlog", "session", "ingest/recording", "."}},
 	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
 	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
