@@ -26,15 +26,15 @@ type ValueInterval[V comparable] struct {
 	Open  bool
 }
 
-// Valuation computes a value at each moment of a walk.
+// Valuation computes a value at each step of a scan or of a walk.
 type Valuation[V comparable] struct {
-	Needs Needs // [NeedsPrev], if Value reads [ScanStep.Prev]
+	Needs Needs // what Value reads of the step; at moments between entries the state always is there
 
 	// Value returns the value at a step. An error ends the search.
 	Value func(ctx context.Context, s *ScanStep) (V, error)
 
 	// Copy, unless nil, returns an equal valuation whose Value can run at the same time
-	// as those of others. A search then uses all cores, if the session has saved images.
+	// as those of others; see [EntryPredicate].
 	Copy func() Valuation[V]
 }
 
@@ -60,15 +60,12 @@ func Intervals[V comparable](ctx context.Context, r *Replay, over MomentRange, v
 		if values.Copy != nil {
 			parts = r.segments(ctx, over.From.Seq, over.To.Seq, true)
 		}
-		copies := []Valuation[V]{values}
-		for range parts[1:] {
-			copies = append(copies, values.Copy())
-		}
+		tests := copies(values, values.Copy, len(parts))
 		// The first interval of a part continues the last one of the part before, if it has
 		// the same value.
 		var open *ValueInterval[V]
 		for next, err := range inOrder(ctx, r.split.workers, len(parts), func(ctx context.Context, i int, emit func(ValueInterval[V]) bool) error {
-			return intervalsOf(ctx, r.walkOf(ctx, over, parts, i, values.Needs), copies[i], emit)
+			return intervalsOf(ctx, r.walkOf(ctx, over, parts, i, values.Needs), tests[i], emit)
 		}) {
 			switch {
 			case err != nil:
