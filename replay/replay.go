@@ -138,7 +138,9 @@ type Replay struct {
 	set   projection.Set
 	snaps Snapshots // nil: always from the beginning
 	built apartCache
-	split split
+
+	anchors Anchors // nil for none; see [Replay.Anchor]
+	split   split
 }
 
 // Open returns a Replay of src with the projections of set, which must pass

@@ -11,6 +11,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
@@ -55,6 +56,18 @@ func (s source) Origin() (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// Correlation implements [replay.CorrelationSource].
+func (s source) Correlation(e *eventlog.Entry) (id string, ok bool) {
+	if e.Kind != eventlog.KindSignal {
+		return "", false
+	}
+	sig, err := signal.Decode(e.Data)
+	if err != nil || sig.CorrelationID == nil {
+		return "", false
+	}
+	return *sig.CorrelationID, true
 }
 
 // Marks implements [replay.MarkSource].

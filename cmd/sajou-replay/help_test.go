@@ -136,6 +136,9 @@ func TestExamples(t *testing.T) {
 	var mask bytes.Buffer
 	require.NoError(t, png.Encode(&mask, image.NewNRGBA(image.Rect(0, 0, 320, 180))))
 	coded := filepath.Join(home, "coded")
+	if r := sajouReplay(t.Context(), t, nil, "-C", coded, "demo"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
 	if r := sajouReplay(t.Context(), t, nil, "-C", coded, "import", filepath.Join(root, "docs/examples/coding.jsonl")); r.code != 0 {
 		t.Fatal(r.stderr)
 	}
@@ -166,6 +169,7 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(project, "a.jsonl"), files["session.jsonl"], 0o644))
 	files["interview.yaml"] = []byte("beats: [{id: a, description: d, character_instruction: x, target_turn: 1}]\n")
 	files["series/first.yaml"] = files["interview.yaml"]
+	files["bookmarks.jsonl"] = nil
 	files["greeting.json"] = []byte(`{"id": "hello", "script": [{"advance": 100}], "definitions": []}`)
 
 	for _, cmd := range documented() {
