@@ -141,8 +141,8 @@ func truth(p replay.EntryPredicate) replay.Valuation[string] {
 	return v
 }
 
-// momentView is a moment that was examined, for JSON.
-type momentView struct {
+// examinedView is a moment that was examined, for JSON.
+type examinedView struct {
 	Moment string  `json:"moment"`
 	Seq    uint64  `json:"seq"`
 	Offset float64 `json:"offset"` // milliseconds after the entry
@@ -150,8 +150,8 @@ type momentView struct {
 	Kind   string  `json:"kind"`
 }
 
-func viewMoment(m replay.ExaminedMoment) momentView {
-	return momentView{m.Moment.String(), uint64(m.Moment.Seq), projection.Millis(m.Moment.Offset), projection.Millis(m.At), m.Kind.String()}
+func viewExamined(m replay.ExaminedMoment) examinedView {
+	return examinedView{m.Moment.String(), uint64(m.Moment.Seq), projection.Millis(m.Moment.Offset), projection.Millis(m.At), m.Kind.String()}
 }
 
 // writeInterval writes an interval, with its value if that can differ.
@@ -166,11 +166,11 @@ func writeInterval(o *cli.Output, iv *replay.ValueInterval[string], mode replay.
 	if mode == replay.Changes {
 		text.WriteString("  " + termtext.Printable(iv.Value))
 	}
-	from, err := cli.Marshal(viewMoment(iv.From))
+	from, err := cli.Marshal(viewExamined(iv.From))
 	if err != nil {
 		return err
 	}
-	until, err := cli.Marshal(viewMoment(iv.Until))
+	until, err := cli.Marshal(viewExamined(iv.Until))
 	if err != nil {
 		return err
 	}
