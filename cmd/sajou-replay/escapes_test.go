@@ -176,7 +176,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
 		both("play", name, "--rate", "0", "--fps", "0")
-		command(store, "", "play", name, "--stage", "--rate", "0", "--fps", "1")
+		command(store, "", "play", name, "--stage", "-o", "text", "--rate", "0", "--fps", "1")
 		both("grep", "end", name)
 		both("grep", "-e", ".", name)
 		both("grep", hostileText, name)
