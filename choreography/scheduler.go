@@ -23,7 +23,10 @@ type Scheduler struct {
 	catalog  *language.Catalog
 	registry registry
 	sink     CommandSink
+	watcher  PerformanceSink // the sink, if it is one
 	observer ActObserver
+	blocked  BlockObserver // the observer, if it is one
+	asking   *performance  // whose step asks the stage now
 	stage    definition.StageView
 	now      int64
 	round    int // of what is being done at this instant; -1 outside Advance
@@ -246,14 +249,29 @@ func (s *Scheduler) Catalog() *language.Catalog { return s.catalog }
 // may be nil. An observer costs no allocation: the scheduler reuses one [Act].
 func (s *Scheduler) Observe(o ActObserver, stage definition.StageView) {
 	s.observer, s.stage = o, stage
+	s.blocked, _ = o.(BlockObserver)
+}
+
+// Asking returns the performance of which a step asks the stage, during a call of the
+// [definition.StageView]. It returns false while the condition of a choreography asks,
+// about a signal that has no performance yet.
+func (s *Scheduler) Asking() (seq uint64, index uint32, ok bool) {
+	if s.asking == nil {
+		return 0, 0, false
+	}
+	return s.asking.seq, s.asking.index, true
 }
 
 // Performing reports whether any definition is in force.
 func (s *Scheduler) Performing() bool { return len(s.registry.all) > 0 }
 
-// SetSink makes the scheduler send commands to sink from now on. With nil, the
-// initial state, no command is built.
-func (s *Scheduler) SetSink(sink CommandSink) { s.sink = sink }
+// SetSink makes the scheduler send commands to sink from now on, and if it is a
+// [PerformanceSink] the beginnings and ends of performances. With nil, the initial
+// state, no command is built.
+func (s *Scheduler) SetSink(sink CommandSink) {
+	s.sink = sink
+	s.watcher, _ = sink.(PerformanceSink)
+}
 
 // UnderWay sends sink an [ActionStart] and an [ActionUpdate] for each running animation,
 // performance by performance in the order they were made. The start has the time at which
@@ -318,6 +336,9 @@ func (s *Scheduler) Signal(seq uint64, sig *signal.Signal) {
 		names := d.Guard().AppendNames(s.names[:0], resolver.OfObject())
 		s.names = names
 		admitted := s.admit(names, d.Guard().Policy)
+		if s.blocked != nil && admitted != admittedAtOnce {
+			s.reportBlocked(seq, names, admitted == refused)
+		}
 		if admitted == refused {
 			continue
 		}
@@ -429,6 +450,9 @@ func (s *Scheduler) add(like performance, d *definition.Definition) *performance
 	}
 	p.root = cursor{node: main.First, end: main.End, kids: kids}
 	s.enlist(p)
+	if s.watcher != nil {
+		s.watcher.OnPerformance(s.view(p))
+	}
 	return p
 }
 
@@ -469,6 +493,9 @@ func (s *Scheduler) enlist(p *performance) {
 // remove takes p, which must be off the heap, out of the lists. The caller settles
 // the names of its guard.
 func (s *Scheduler) remove(p *performance) {
+	if s.watcher != nil {
+		s.watcher.OnPerformanceEnd(time.Duration(s.now), p.ID())
+	}
 	s.release(p)
 	s.active--
 	s.leave(p.def)
