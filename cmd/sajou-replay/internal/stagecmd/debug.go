@@ -125,9 +125,9 @@ func (v *debugView) end() {
 
 // The messages of the program.
 type (
-	frameMsg time.Time       // the next frame, at a clock time
+	frameMsg time.Time           // the next frame, at a clock time
 	doneMsg  debugger.WorkResult // of work
-	indexMsg []bool          // the errors of the session
+	indexMsg []bool              // the errors of the session
 	grownMsg struct {
 		travel *replay.Replay // nil if nothing is new
 		err    error
