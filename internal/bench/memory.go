@@ -64,7 +64,7 @@ func doJob(ctx context.Context, job, dir string) error {
 		_, err = travel.At(ctx, replay.Moment{Seq: travel.Head().Seq / 2})
 		return err
 	case "scan":
-		return scanExpression(ctx, eng, expressionText)
+		return scanExpression(ctx, eng, expressionText, true)
 	case "verify":
 		r, err := eng.Log().Verify(ctx, "bench", verify.Options{})
 		if err == nil && r.Fault != nil {
