@@ -187,13 +187,14 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		command(store, "", "export", name, "--all")
 		command(store, "", "render", name, "end", "-O", "-")
 		command(store, "", "render", name, "end", "-O", filepath.Join(dir, "x.svg"))
-		for _, sub := range []string{"build", "ls", "verify", "drop"} {
+		for _, sub := range []string{"build", "ls", "verify", "digests", "drop"} {
 			both("snapshot", sub, name)
 		}
 		both("define", "ls", name)
 		both("define", "show", name, "2")
 		both("verify", name)
 	}
+	both("check", "--corpus", dir)
 	both("diff", "--rec", "planted", "claude")
 	both("diff", "--rec", "planted", "claude", "--all")
 	both("ls")

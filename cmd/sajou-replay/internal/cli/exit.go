@@ -105,7 +105,7 @@ func IsA[E error](err error) bool {
 
 // packages are the prefixes by which errors name their package. They mean nothing
 // to the user of a command.
-var packages = []string{"sajou: ", "eventlog: ", "replay: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: "}
+var packages = []string{"sajou: ", "eventlog: ", "replay: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: ", "compare: ", "corpus: ", "sentinel: "}
 
 // OneLine returns a message in one line, without the names of packages.
 func OneLine(message string) string {
