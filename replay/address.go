@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
@@ -53,18 +54,30 @@ func noAddress(address, format string, args ...any) error {
 //	t:14:02:05.5    time of day, UTC: the first such time since the session began
 //	t:2026-11-21T14:02:05Z
 //	perf:p-812-1    where that performance began
-//	@name           a bookmark
+//	corr:c-7        the first signal with that correlation id; corr:c-7#2 is the second
 //	beat:salary     where that beat landed
 //	beat:salary#2   where it landed the second time; #-1 is the last
 //	turn:3          where turn 3 was opened; turn:3#2 is the second time
+//	@name           a bookmark
+//	@               the last address that was resolved; see [Anchors]
+//	+5, @+5         5 entries after it
+//	-5, @-5         5 entries before it; from between two entries, 1 is the earlier one
+//	+50ms, -50ms    that much session time after or before it
 //
 // and any of them followed by +350ms, a duration in Go's notation.
+//
+// A number, end-N and a hash name an entry, and the moments between it and the next:
+// their offset extends to the next entry at most. All other addresses name an event or
+// a time. Their offset is session time, whatever entries come in it. After the last
+// entry offsets are unbounded, but a t: address that is later than every change is
+// refused.
 type Address struct {
 	kind   addressKind
-	number uint64        // the Seq, the distance from the end, or the turn
-	name   string        // hash prefix in lower case; performance; bookmark; beat
-	nth    int64         // the occurrence of a beat or turn, from 1, or from -1 backwards
-	at     time.Duration // since the beginning, or since midnight
+	number uint64        // the Seq, the distance from the end, the turn, or the entries to step
+	name   string        // hash prefix in lower case; performance; bookmark; beat; correlation id
+	nth    int64         // the occurrence, from 1, or from -1 backwards
+	back   bool          // a step goes backwards
+	at     time.Duration // since the beginning, or since midnight; or the time to step
 	wall   time.Time
 	offset time.Duration
 	text   string
@@ -83,7 +96,22 @@ const (
 	byBookmark
 	byBeat
 	byTurn
+	byCorrelation
+	byStep     // entries from the last address
+	byTimeStep // session time from the last address
 )
+
+// isRelative reports whether a depends on the address before it.
+func (a Address) isRelative() bool { return a.kind == byStep || a.kind == byTimeStep }
+
+// namesEntry reports whether the offset of a ends at the next entry.
+func (a Address) namesEntry() bool { return a.kind == bySeq || a.kind == byEnd || a.kind == byHash }
+
+// isTime reports whether a is a time, which the session can end before.
+func (a Address) isTime() bool { return a.kind == byTime || a.kind == byTimeOfDay || a.kind == byWall }
+
+// Bookmark returns the name of the bookmark that a names, if it names one.
+func (a Address) Bookmark() (name string, ok bool) { return a.name, a.kind == byBookmark }
 
 // String returns the address as it was written.
 func (a Address) String() string { return a.text }
@@ -100,7 +128,7 @@ func ParseAddress(s string) (Address, error) {
 	}
 	a := Address{text: s}
 	base := s
-	if i := strings.LastIndexByte(s, '+'); i >= 0 {
+	if i := strings.LastIndexByte(s, '+'); i > 0 && (i > 1 || s[0] != '@') {
 		d, ok := parseDuration(s[i+1:])
 		switch {
 		case ok:
@@ -117,7 +145,7 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
-const wanted = "want a number, end, end-N, #HASH, t:TIME, perf:ID, beat:ID or turn:N"
+const wanted = "want a number, end, end-N, #HASH, t:TIME, perf:ID, corr:ID, beat:ID, turn:N, @NAME, +N or -N"
 
 func (a *Address) parseBase(s string) error {
 	switch {
@@ -138,9 +166,10 @@ func (a *Address) parseBase(s string) error {
 		return a.parseTime(s[len("t:"):])
 	case strings.HasPrefix(s, "perf:"):
 		return a.parsePerformance(s[len("perf:"):])
-	case s[0] == '@' && len(s) > 1:
-		a.kind, a.name = byBookmark, s[1:]
-		return nil
+	case s[0] == '@' || s[0] == '+' || s[0] == '-':
+		return a.parseAnchored(strings.TrimPrefix(s, "@"))
+	case strings.HasPrefix(s, "corr:"):
+		return a.parseCorrelation(s[len("corr:"):])
 	case strings.HasPrefix(s, "beat:"):
 		return a.parseBeat(s[len("beat:"):])
 	case strings.HasPrefix(s, "turn:"):
@@ -200,6 +229,49 @@ func (a *Address) parsePerformance(s string) error {
 		return syntax(a.text, "want perf:p-SEQ-N, the id of a performance")
 	}
 	a.kind, a.name, a.number = byPerformance, s, n
+	return nil
+}
+
+// parseAnchored parses what follows the at sign: the name of a bookmark, a step from
+// the last address, or nothing.
+func (a *Address) parseAnchored(s string) error {
+	a.kind = byStep
+	if s == "" {
+		return nil
+	}
+	if s[0] != '+' && s[0] != '-' {
+		if strings.IndexFunc(s, func(r rune) bool { return !bookmarkRune(r) }) >= 0 {
+			return syntax(a.text, "the name of a bookmark has letters, digits, - and _")
+		}
+		a.kind, a.name = byBookmark, s
+		return nil
+	}
+	a.back = s[0] == '-'
+	n, err := parseUint(s[1:])
+	if err == nil {
+		a.number = n
+		return nil
+	}
+	d, ok := parseDuration(s[1:])
+	if !ok {
+		return syntax(a.text, "want a number of entries, or a duration like 350ms, after the sign")
+	}
+	a.kind, a.at = byTimeStep, d
+	return nil
+}
+
+func bookmarkRune(r rune) bool {
+	return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+// parseCorrelation parses ID or ID#N. N is required if the id itself ends in a number
+// sign and digits.
+func (a *Address) parseCorrelation(s string) error {
+	id, err := a.parseNth(s)
+	if err != nil || id == "" {
+		return syntax(a.text, "want corr:ID or corr:ID#N, N from 1, or from -1 backwards")
+	}
+	a.kind, a.name = byCorrelation, id
 	return nil
 }
 
@@ -265,7 +337,8 @@ type Range struct {
 func (r Range) String() string { return r.text }
 
 // ParseRange parses "a..b", "a..", "..b", ".." or a single address, which is the
-// range from it to itself. The error is an [ErrSyntax].
+// range from it to itself. In "36..+5" the end is relative to the beginning; in
+// "-5..+5" both are relative to the last address. The error is an [ErrSyntax].
 func ParseRange(s string) (Range, error) {
 	r := Range{text: s}
 	if len(s) > 2*maxAddress {

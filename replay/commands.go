@@ -141,6 +141,9 @@ func (r *Replay) before(ctx context.Context, m Moment) (*projection.Fold, error)
 	return f, nil
 }
 
+// maxBoundaries bounds the boundaries that are passed to find an end.
+const maxBoundaries = 1_000_000
+
 // Rest returns the moment after last at which no performance is under way. It does
 // not wait for a performance without an end, and stops after a million boundaries.
 func (r *Replay) Rest(ctx context.Context, last Moment) (Moment, error) {
@@ -150,7 +153,7 @@ func (r *Replay) Rest(ctx context.Context, last Moment) (Moment, error) {
 	}
 	ps := performers(f)
 	began := f.At()
-	for range 1_000_000 {
+	for range maxBoundaries {
 		if err := ctx.Err(); err != nil {
 			return last, err
 		}

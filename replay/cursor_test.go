@@ -46,12 +46,12 @@ func TestCommandsFarBack(t *testing.T) {
 	back := r.Cursor()
 	require.NoError(t, back.Seek(ctx, replay.Moment{Seq: entries}))
 	for _, m := range slices.Backward(want) {
-		before := s.reads
+		before := s.reads.Load()
 		require.NoError(t, back.StepCommand(ctx, -1))
 		require.Equal(t, m, back.Moment())
 
 		// The interval that is searched, and the way to the moment that was found.
-		require.LessOrEqual(t, s.reads-before, 2*1000+10, "%v", m)
+		require.LessOrEqual(t, s.reads.Load()-before, int64(2*1000+10), "%v", m)
 		require.Equal(t, slow(t, s, m).View(), back.Fold().View())
 	}
 	require.ErrorIs(t, back.StepCommand(ctx, -1), replay.ErrNoAddress)

@@ -52,7 +52,7 @@ func TestResolveMarks(t *testing.T) {
 		{"beat:warm", "3"},
 		{"beat:warm#1", "3"},
 		{"beat:warm#2", "4"},
-		{"beat:warm#3+1ms", "10+1ms"},
+		{"beat:warm#3+1500us", "11+500µs"}, // the offset of an event passes entries
 		{"beat:warm#4", "none: it landed 3 times"},
 		{"beat:warm#-1", "10"},
 		{"beat:warm#-3", "3"},

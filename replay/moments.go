@@ -91,6 +91,13 @@ type momentWalk struct {
 	prev  bool // the steps need the state before
 	yield func(*ScanStep) bool
 
+	// stop, unless 0, is the entry before which the walk ends, with all boundaries up to
+	// it; To is then the entry before. It is set for a part of a walk.
+	stop eventlog.Seq
+
+	// silent, unless 0, is the entry with which the walk begins to yield.
+	silent eventlog.Seq
+
 	step  ScanStep
 	entry eventlog.Entry // of the step; reused by all
 	timed []Timed
@@ -117,6 +124,10 @@ func (w *momentWalk) run() error {
 			if err != nil {
 				return fmt.Errorf("replay: read after entry %d: %w", w.step.Moment.Seq, err)
 			}
+			if e.Seq == w.stop {
+				_, err := w.between(e.At)
+				return err
+			}
 			if e.Seq > to.Seq {
 				return w.end(end, min(e.At, w.rest()))
 			}
@@ -126,7 +137,7 @@ func (w *momentWalk) run() error {
 			if more, err := w.apply(&e); err != nil || !more {
 				return err
 			}
-			if e.Seq == to.Seq && !w.over.Rest {
+			if e.Seq == to.Seq && !w.over.Rest && w.stop == 0 {
 				return w.end(end, end)
 			}
 		}
@@ -198,7 +209,7 @@ func (w *momentWalk) apply(e *eventlog.Entry) (more bool, err error) {
 	w.step.Fold.Advance(e.At)
 	w.entry, w.base = *e, e.At
 	w.step.Entry, w.step.Moment, w.step.Kind = &w.entry, Moment{Seq: e.Seq}, EntryMoment
-	return w.yield(&w.step), nil
+	return w.show(), nil
 }
 
 // advance visits a moment after the present entry.
@@ -207,7 +218,12 @@ func (w *momentWalk) advance(at time.Duration, kind MomentKind) (more bool) {
 	w.step.Fold.Advance(at)
 	w.step.Moment.Seq = w.step.Fold.Head().Seq
 	w.step.Moment.Offset, w.step.Kind = at-w.base, kind
-	return w.yield(&w.step)
+	return w.show()
+}
+
+// show yields the present step.
+func (w *momentWalk) show() (more bool) {
+	return w.step.Moment.Seq < w.silent || w.yield(&w.step)
 }
 
 // between visits the boundaries and the grid after the present moment up to limit.

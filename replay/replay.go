@@ -38,6 +38,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -71,6 +72,13 @@ type Origin interface {
 	Origin() (time.Time, bool)
 }
 
+// Derived is an optional interface of a [Source] that has the name of a recorded session
+// and another content from some entry on.
+type Derived interface {
+	// Shared returns the last Seq up to which the entries are those of the session.
+	Shared() eventlog.Seq
+}
+
 // Snapshots finds saved images.
 type Snapshots interface {
 	// Nearest returns an image with the greatest Seq at or below seq, or
@@ -79,9 +87,24 @@ type Snapshots interface {
 }
 
 // Stored returns the images of src's session in store that are of set.
-// The [Replay] checks that an image is of src's chain.
+// The [Replay] checks that an image is of src's chain. Of a [Derived] source they are the
+// images of the entries that it shares with the session, and none is stored.
 func Stored(store *snapshot.Store, src Source, set projection.Set) Snapshots {
-	return stored{store, src.Name(), src.Name(), set.Core()}
+	images := stored{store, src.Name(), src.Name(), set.Core()}
+	if d, ok := src.(Derived); ok {
+		return shared{images, d.Shared()}
+	}
+	return images
+}
+
+// shared is the images of a session up to an entry, for reading only.
+type shared struct {
+	images Snapshots
+	last   eventlog.Seq
+}
+
+func (s shared) Nearest(ctx context.Context, seq eventlog.Seq) (projection.Image, bool, error) {
+	return s.images.Nearest(ctx, min(seq, s.last))
 }
 
 type stored struct {
@@ -115,12 +138,15 @@ type Replay struct {
 	set   projection.Set
 	snaps Snapshots // nil: always from the beginning
 	built apartCache
+
+	anchors Anchors // nil for none; see [Replay.Anchor]
+	split   split
 }
 
 // Open returns a Replay of src with the projections of set, which must pass
 // [projection.Set.Check]. A nil snaps folds from the beginning every time.
 func Open(src Source, set projection.Set, snaps Snapshots) *Replay {
-	return &Replay{src: src, set: set, snaps: snaps}
+	return &Replay{src: src, set: set, snaps: snaps, split: split{runtime.GOMAXPROCS(0), segmentEntries}}
 }
 
 // Name returns the session's name.

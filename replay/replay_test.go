@@ -173,15 +173,15 @@ func TestStored(t *testing.T) {
 		seq   eventlog.Seq
 		reads int
 	}{{35, 6}, {30, 1}, {45, 1 + 16}, {5, 5}} {
-		s.reads = 0
+		s.reads.Store(0)
 		m := replay.Moment{Seq: tt.seq}
 		f, err := r.At(ctx, m)
 		require.NoError(t, err)
 		if diff := cmp.Diff(slow(t, s, m).Digests(), f.Digests()); diff != "" {
 			t.Errorf("at %d:\n%s", tt.seq, diff)
 		}
-		if s.reads != tt.reads {
-			t.Errorf("at %d: %d entries read, want %d", tt.seq, s.reads, tt.reads)
+		if s.reads.Load() != int64(tt.reads) {
+			t.Errorf("at %d: %d entries read, want %d", tt.seq, s.reads.Load(), tt.reads)
 		}
 	}
 }
@@ -272,15 +272,15 @@ func TestStepCommandBothWays(t *testing.T) {
 		there = append(there, c.Moment().String())
 	}
 	require.NoError(t, c.Seek(ctx, replay.Moment{Seq: 2500}))
-	s.reads = 0
+	s.reads.Store(0)
 	for c.StepCommand(ctx, -1) == nil {
 		back = append([]string{c.Moment().String()}, back...)
 	}
 	if diff := cmp.Diff(there, back); diff != "" || len(there) != 16 {
 		t.Errorf("%d there (-there +back):\n%s", len(there), diff)
 	}
-	if limit := len(back) * 3000; s.reads > limit {
-		t.Errorf("%d entries read on the way back, want less than %d", s.reads, limit)
+	if limit := int64(len(back)) * 3000; s.reads.Load() > limit {
+		t.Errorf("%d entries read on the way back, want less than %d", s.reads.Load(), limit)
 	}
 }
 

@@ -20,17 +20,50 @@ type Choreographer interface {
 // Resolve returns the moment that a refers to in this session. The error is an
 // [ErrNoAddress] if there is none.
 func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
-	head := r.src.Head()
-	var m Moment
-	var err error
+	m, err := r.resolve(ctx, a, r.lastMoment)
+	if err == nil && r.anchors != nil {
+		r.anchors.Used(m)
+	}
+	return m, err
+}
+
+// resolve is Resolve with the moment from which a relative address counts.
+func (r *Replay) resolve(ctx context.Context, a Address, last func() (Moment, bool)) (Moment, error) {
+	m, err := r.base(ctx, a, last)
+	switch {
+	case err != nil:
+		return Moment{}, err
+	case m.Seq > r.src.Head().Seq:
+		return Moment{}, noAddress(a.text, "the last entry of %s is %d", r.src.Name(), r.src.Head().Seq)
+	case a.offset == 0:
+		return m, nil
+	}
+	base, err := r.atOf(ctx, m.Seq)
+	if err != nil {
+		return Moment{}, err
+	}
+	from := m.Offset
+	if m.Offset += a.offset; m.Offset < from || base+m.Offset < base {
+		return Moment{}, noAddress(a.text, "session time ends before that")
+	}
+	if !a.namesEntry() {
+		return r.momentOfTime(ctx, a, base+m.Offset)
+	}
+	_, err = r.instant(ctx, m, base)
+	return m, err
+}
+
+// base returns the moment of a without its offset.
+func (r *Replay) base(ctx context.Context, a Address, last func() (Moment, bool)) (m Moment, err error) {
 	switch a.kind {
 	case bySeq:
 		m.Seq = eventlog.Seq(a.number)
 	case byEnd:
-		if eventlog.Seq(a.number) > head.Seq {
-			return Moment{}, noAddress(a.text, "%s has only %d entries", r.src.Name(), head.Seq)
+		head := r.src.Head().Seq
+		if eventlog.Seq(a.number) > head {
+			return Moment{}, noAddress(a.text, "%s has only %d entries", r.src.Name(), head)
 		}
-		m.Seq = head.Seq - eventlog.Seq(a.number)
+		m.Seq = head - eventlog.Seq(a.number)
 	case byHash:
 		m.Seq, err = r.findHash(ctx, a)
 	case byTime, byTimeOfDay, byWall:
@@ -38,49 +71,40 @@ func (r *Replay) Resolve(ctx context.Context, a Address) (Moment, error) {
 	case byPerformance:
 		m, err = r.findPerformance(ctx, a)
 	case byBookmark:
-		return Moment{}, noAddress(a.text, "sessions cannot be addressed by a bookmark yet")
+		return r.findBookmark(ctx, a)
+	case byCorrelation:
+		m.Seq, err = r.findCorrelation(ctx, a)
 	case byBeat, byTurn:
 		m.Seq, err = r.findMark(ctx, a)
+	case byStep, byTimeStep:
+		return r.stepFrom(ctx, a, last)
 	}
-	if err != nil {
-		return Moment{}, err
-	}
-	if m.Seq > head.Seq {
-		return Moment{}, noAddress(a.text, "the last entry of %s is %d", r.src.Name(), head.Seq)
-	}
-	if a.offset == 0 {
-		return m, nil
-	}
-	base, err := r.atOf(ctx, m.Seq)
-	if err != nil {
-		return Moment{}, err
-	}
-	m.Offset += a.offset
-	if m.Offset < a.offset {
-		return Moment{}, noAddress(a.text, "session time ends before that")
-	}
-	if _, err := r.instant(ctx, m, base); err != nil {
-		return Moment{}, err
-	}
-	return m, nil
+	return m, err
 }
 
 // ResolveRange returns the two ends of rg. A missing beginning is the zero Moment, a
 // missing end the last entry.
 func (r *Replay) ResolveRange(ctx context.Context, rg Range) (from, to Moment, err error) {
 	to = Moment{Seq: r.src.Head().Seq}
+	last := r.lastMoment
 	if rg.From != nil {
-		if from, err = r.Resolve(ctx, *rg.From); err != nil {
+		if from, err = r.resolve(ctx, *rg.From, last); err != nil {
 			return Moment{}, Moment{}, err
+		}
+		if !rg.From.isRelative() {
+			last = func() (Moment, bool) { return from, true }
 		}
 	}
 	if rg.To != nil {
-		if to, err = r.Resolve(ctx, *rg.To); err != nil {
+		if to, err = r.resolve(ctx, *rg.To, last); err != nil {
 			return Moment{}, Moment{}, err
 		}
 	}
 	if from.Compare(to) > 0 {
 		return Moment{}, Moment{}, syntax(rg.text, "%v comes after %v", from, to)
+	}
+	if r.anchors != nil {
+		r.anchors.Used(to)
 	}
 	return from, to, nil
 }
@@ -149,10 +173,44 @@ func (r *Replay) resolveTime(ctx context.Context, a Address) (Moment, error) {
 			return Moment{}, noAddress(a.text, "%s began at %s", r.src.Name(), origin.Format(time.RFC3339Nano))
 		}
 	}
-	if at+a.offset < at {
-		return Moment{}, noAddress(a.text, "session time ends before that")
+	return r.momentOfTime(ctx, a, at)
+}
+
+// momentOfTime returns the moment of a session time that an address names. It refuses the
+// address of a time after the end: after the last entry, when nothing changes any more.
+func (r *Replay) momentOfTime(ctx context.Context, a Address, at time.Duration) (Moment, error) {
+	m, err := r.MomentAt(ctx, at)
+	if err != nil {
+		return Moment{}, err
 	}
-	return r.MomentAt(ctx, at+a.offset)
+	if m.Offset == 0 || m.Seq < r.src.Head().Seq || !a.isTime() {
+		return m, nil
+	}
+	f, err := r.foldTo(ctx, m.Seq, nil, nil)
+	if err != nil {
+		return Moment{}, err
+	}
+	f.Advance(f.At())
+	ps := performers(f)
+	for range maxBoundaries {
+		if err := ctx.Err(); err != nil {
+			return Moment{}, err
+		}
+		next, ok := nextBoundary(ps)
+		if ok && next >= at {
+			return m, nil
+		}
+		if ok && next > f.At() {
+			f.Advance(next)
+			continue
+		}
+		// What still moves has no boundary.
+		if f.Advance(at - 1); moving(f) {
+			return m, nil
+		}
+		return Moment{}, noAddress(a.text, "the last entry of %s is at %v, and nothing is under way any more", r.src.Name(), at-m.Offset)
+	}
+	return m, nil
 }
 
 func (r *Replay) origin() (time.Time, bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -26,6 +27,11 @@ type EntryPredicate struct {
 
 	// Test evaluates the condition. An error ends the scan.
 	Test func(ctx context.Context, s *ScanStep) (bool, error)
+
+	// Copy, unless nil, returns an equal predicate whose Test can run at the same time as
+	// those of others. A scan then uses all cores, if the session has saved images or
+	// the predicate needs no state. Copy itself is called by one goroutine at a time.
+	Copy func() EntryPredicate
 }
 
 // ScanStep is one moment of a scan or of a walk ([Replay.Moments]) and the state there,
@@ -76,42 +82,74 @@ type Hit struct {
 // [ErrNoAddress]. After an error the sequence ends.
 func (r *Replay) Scan(ctx context.Context, from, to eventlog.Seq, pred EntryPredicate, mode Mode) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
-		var last *Hit
-		was := false
-		err := r.steps(ctx, max(from, 1), to, pred.Needs, func(s *ScanStep) (bool, error) {
-			is, err := pred.Test(ctx, s)
-			if err != nil {
-				return false, fmt.Errorf("replay: scan entry %d: %w", s.Entry.Seq, err)
-			}
-			hit := Hit{*s.Entry, is}
-			switch mode {
-			case All:
-				return !is || yield(hit, nil), nil
-			case First:
-				if is {
-					yield(hit, nil)
-				}
-				return !is, nil
-			case Last:
-				if is {
-					last = &hit
-				}
-				return true, nil
-			case Changes:
-				changed := is != was
-				was = is
-				return !changed || yield(hit, nil), nil
-			}
-			return false, fmt.Errorf("replay: scan: no mode %d", mode)
-		})
-		if err != nil {
+		from := max(from, 1)
+		if err := r.checkSeq(Moment{Seq: to}); err != nil && from <= to {
 			yield(Hit{}, err)
 			return
 		}
-		if last != nil {
-			yield(*last, nil)
+		parts := []segment{{from, to}}
+		if pred.Copy != nil {
+			parts = r.segments(ctx, from, to, pred.Needs != NeedsEntry)
+		}
+		tests := []EntryPredicate{pred}
+		for range parts[1:] {
+			tests = append(tests, pred.Copy())
+		}
+		if mode == Last {
+			slices.Reverse(parts) // the first hit of the last part that has one
+		}
+		was := false
+		for hit, err := range inOrder(ctx, r.split.workers, len(parts), func(ctx context.Context, i int, emit func(Hit) bool) error {
+			return r.scanSegment(ctx, parts[i], tests[i], mode, emit)
+		}) {
+			if err == nil && mode == Changes {
+				// The parts do not know the value before their first entry.
+				if hit.Value == was {
+					continue
+				}
+				was = hit.Value
+			}
+			if !yield(hit, err) || mode == First || mode == Last {
+				return
+			}
 		}
 	}
+}
+
+// scanSegment emits the hits of one part of a scan. With [Changes] it also emits the
+// first entry.
+func (r *Replay) scanSegment(ctx context.Context, part segment, pred EntryPredicate, mode Mode, emit func(Hit) bool) error {
+	var last *Hit
+	first, was := true, false
+	err := r.steps(ctx, part.from, part.to, pred.Needs, func(s *ScanStep) (bool, error) {
+		is, err := pred.Test(ctx, s)
+		if err != nil {
+			return false, fmt.Errorf("replay: scan entry %d: %w", s.Entry.Seq, err)
+		}
+		switch mode {
+		case All:
+			return !is || emit(Hit{*s.Entry, is}), nil
+		case First:
+			if is {
+				emit(Hit{*s.Entry, is})
+			}
+			return !is, nil
+		case Last:
+			if is {
+				last = &Hit{*s.Entry, is}
+			}
+			return true, nil
+		case Changes:
+			changed := first || is != was
+			first, was = false, is
+			return !changed || emit(Hit{*s.Entry, is}), nil
+		}
+		return false, fmt.Errorf("replay: scan: no mode %d", mode)
+	})
+	if err == nil && last != nil {
+		emit(*last)
+	}
+	return err
 }
 
 // steps calls visit for each entry of from..to until it returns false.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -19,7 +20,7 @@ const ms = time.Millisecond
 type tape struct {
 	entries []eventlog.Entry
 	origin  time.Time
-	reads   int // entries yielded
+	reads   atomic.Int64 // entries yielded
 }
 
 var genesis = eventlog.Hash{0xab, 0xcd, 0xef, 0x01}
@@ -37,7 +38,7 @@ func (s *tape) Head() eventlog.Head {
 func (s *tape) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
 	return func(yield func(eventlog.Entry, error) bool) {
 		for i := int(from) - 1; i < len(s.entries); i++ {
-			s.reads++
+			s.reads.Add(1)
 			if err := ctx.Err(); err != nil {
 				yield(eventlog.Entry{}, err)
 				return

@@ -6,15 +6,12 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"github.com/sajou-dev/sajou-go/choreography/language"
-	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/signal"
-	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // The words of define, beat and session entries that this package defines. The
-// words of declarations are those of package choreography and [episode.Word], the
+// words of declarations are those of package choreography and package episode, the
 // words of effects those of package agents, the words of events those of
 // [signal.Record].
 const (
@@ -22,6 +19,7 @@ const (
 	wordOpened  = "opened"  // ["opened", {"time": authority, "rules": number}]
 	wordClock   = "clock"   // ["clock", {"origin": Unix time at session time zero, ns}]
 	wordTick    = "tick"    // ["tick", {}]: session time has come this far
+	WordDropped = "dropped" // ["dropped", {}]: the entry in whose place it stands was left out
 	WordMessage = "message" // ["message", {"turn", "attempt", "role", "text"}]
 )
 
@@ -65,40 +63,6 @@ func SplitWord(data []byte) (word string, v signal.Value, err error) {
 		return "", nil, fmt.Errorf("%w: its data is not a JSON value", eventlog.ErrCorrupt)
 	}
 	return string(text), v, nil
-}
-
-// DeclarationOf returns the declaration that a define entry brought into force.
-func DeclarationOf(e *eventlog.Entry) (language.Declaration, error) {
-	word, v, err := WordOf(e)
-	if err != nil {
-		return nil, err
-	}
-	d, err := CompileDeclaration(word, v)
-	if err != nil {
-		return nil, fmt.Errorf("sajou: entry %d: %w", e.Seq, err)
-	}
-	return d, nil
-}
-
-// CompileDeclaration compiles the word and the value of a define entry, which the
-// declaration keeps.
-func CompileDeclaration(word string, v signal.Value) (language.Declaration, error) {
-	switch word {
-	case WordScene:
-		s, err := scene.Compile(v)
-		if err != nil {
-			return nil, err // never a typed nil
-		}
-		return s, nil
-	case episode.Word:
-		e, err := episode.Compile(v)
-		if err != nil {
-			return nil, err
-		}
-		return e, nil
-	default:
-		return language.CompileDeclaration(word, v)
-	}
 }
 
 // opened is the content of a session's first entry.

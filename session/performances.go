@@ -58,17 +58,18 @@ func (p *Performances) Apply(e *eventlog.Entry) {
 			p.seq = e.Seq
 			p.scheduler.Signal(uint64(e.Seq), &p.signal)
 		}
-	case eventlog.KindDefine:
+	case eventlog.KindDefine, eventlog.KindSession:
 		// The writer refuses a declaration that cannot come into force, so a log
 		// has one only if another program, or another version of this one, wrote
 		// it. It then changes nothing. A declaration that exceeds the budget is
 		// counted, so that opening the session can report it.
-		d, err := DeclarationOf(e)
-		if err == nil {
-			err = p.scheduler.Define(d)
-		}
-		if errors.Is(err, definition.ErrBudget) {
-			p.scheduler.NoteRefused()
+		for d, err := range DeclarationsOf(e) {
+			if err == nil {
+				err = p.scheduler.Define(d)
+			}
+			if errors.Is(err, definition.ErrBudget) {
+				p.scheduler.NoteRefused()
+			}
 		}
 	default:
 	}

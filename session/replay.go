@@ -11,6 +11,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
@@ -29,18 +30,18 @@ func OpenReplay(log *eventlog.SessionReader, set projection.Set, store *snapshot
 }
 
 // NewReplay is [OpenReplay] without its checks, also for a session that has no
-// entries yet.
-func NewReplay(log *eventlog.SessionReader, set projection.Set, store *snapshot.Store) *replay.Replay {
-	src := source{log}
+// entries yet, and for other sources of entries than a log, such as a variant of a
+// recorded session.
+func NewReplay(src replay.Source, set projection.Set, store *snapshot.Store) *replay.Replay {
 	if store == nil {
-		return replay.Open(src, set, nil)
+		return replay.Open(source{src}, set, nil)
 	}
-	return replay.Open(src, set, replay.Stored(store, src, set))
+	return replay.Open(source{src}, set, replay.Stored(store, src, set))
 }
 
-// source is a session of the log with the meaning that package replay needs for
-// addresses: the time of day, beats and turns.
-type source struct{ *eventlog.SessionReader }
+// source is a session with the meaning that package replay needs for addresses: the
+// time of day, beats and turns.
+type source struct{ replay.Source }
 
 // Origin implements [replay.Origin]. It folds only the entries up to the first
 // signal.
@@ -55,6 +56,18 @@ func (s source) Origin() (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// Correlation implements [replay.CorrelationSource].
+func (s source) Correlation(e *eventlog.Entry) (id string, ok bool) {
+	if e.Kind != eventlog.KindSignal {
+		return "", false
+	}
+	sig, err := signal.Decode(e.Data)
+	if err != nil || sig.CorrelationID == nil {
+		return "", false
+	}
+	return *sig.CorrelationID, true
 }
 
 // Marks implements [replay.MarkSource].

@@ -16,6 +16,7 @@
 //	session  opened        {"time": authority, "rules": number}
 //	session  clock         {"origin": ns}
 //	session  tick          {}
+//	session  dropped       {}
 //	define   choreography, sequence, easing, binding, scene, episode
 //	                       the declaration as it was written
 //	signal                 an envelope, see package signal
@@ -26,7 +27,9 @@
 // The first batch of a session begins with its opened entry: where the session's time
 // comes from ([TimeAuthority]) and which rules fold it ([Rules]). A clock entry says
 // when session time began, in Unix time, where no signal has said so. A tick entry
-// records that time alone has changed something.
+// records that time alone has changed something. A dropped entry keeps the place of one
+// that was left out of a variant of a recorded session; it changes nothing. Of a variant
+// the opened entry can have the member "define", see [WithDeclarations].
 //
 // A define entry brings a declaration into force. The declaration is recorded as it
 // was written, so that a log replays without any file beside it; what it refers to

@@ -84,20 +84,26 @@ func (s *stageState) Apply(e *eventlog.Entry) {
 		} else if sig, err := signal.DecodeSound(e.Data); err == nil {
 			s.Signal(uint64(e.Seq), &sig)
 		}
-	case eventlog.KindDefine:
-		switch d, _ := DeclarationOf(e); d := d.(type) {
-		case *scene.Scene:
-			if !s.fixed {
-				s.SetScene(d)
-			}
-		case *definition.Definition, *language.Binding:
-			// In the log of another program it may refer to a missing declaration,
-			// and then is not in force.
-			if p := s.performances; p == nil || p.scheduler.Performing() {
-				s.Choreographed()
-			}
+	case eventlog.KindDefine, eventlog.KindSession:
+		for d := range DeclarationsOf(e) {
+			s.declared(d)
 		}
 	default:
+	}
+}
+
+func (s *stageState) declared(d language.Declaration) {
+	switch d := d.(type) {
+	case *scene.Scene:
+		if !s.fixed {
+			s.SetScene(d)
+		}
+	case *definition.Definition, *language.Binding:
+		// In the log of another program it may refer to a missing declaration, and then
+		// is not in force.
+		if p := s.performances; p == nil || p.scheduler.Performing() {
+			s.Choreographed()
+		}
 	}
 }
 

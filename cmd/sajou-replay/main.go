@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -51,6 +52,9 @@ func realMain() int {
 	// command still closes its store. Programs that bisect starts do not inherit it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	a := &cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	if cache, err := os.UserCacheDir(); err == nil {
+		a.Recent = filepath.Join(cache, "sajou-replay", "recent.jsonl")
+	}
 	a.Memory.End = func(err error) { os.Exit(cli.ExitCode(err, os.Stderr)) }
 	return cli.ExitCode(execute(ctx, a, os.Args[1:]), os.Stderr)
 }

@@ -28,8 +28,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func execute(ctx context.Context, a *cli.App, args []string) error {
 	root := rootCommand(a)
-	root.SetArgs(args)
+	root.SetArgs(withSteps(root, args))
 	err := a.Memory.Watched(root.ExecuteContext(ctx))
+	a.KeepRecent()
 	if err == nil || a.Running {
 		return a.ReportLoss(a.PointToVerify(err))
 	}
@@ -56,11 +57,6 @@ func flagError(cmd *cobra.Command, err error) error {
 		return cli.Misuse("--%s %q: must be %s", f.Name, invalid.GetValue(), valueText(f.Value.Type()))
 	}
 	message := err.Error()
-	if at := strings.LastIndex(message, " in -"); at >= 0 && strings.HasPrefix(message, "unknown shorthand flag") {
-		if number := message[at+len(" in "):]; len(number) > 1 && number[1] >= '0' && number[1] <= '9' {
-			return cli.Misuse("%s is neither a flag nor an address; the address of an entry counted from the end is end%s", number, number)
-		}
-	}
 	hint := "see " + cmd.CommandPath() + " --help"
 	if name, unknown := strings.CutPrefix(message, "unknown flag: --"); unknown {
 		var names []string
@@ -140,8 +136,16 @@ An address names a moment:
   36+350ms         350 ms of session time after entry 36
   t:1.5s           session time; t:14:02:05 is a time of day (UTC)
   perf:p-36-1      the begin of a performance
+  corr:c-7         the first signal with a correlation id; corr:c-7#2 the second
   beat:salary      where a beat landed; beat:salary#2 the second time, #-1 the last
   turn:3           where turn 3 of an episode was opened
+  @failure         a bookmark; see "sajou-replay mark"
+  +5, -5           5 entries after or before the address that was used last in the
+                   session, which is @; +50ms, -50ms count session time. In the
+                   range 36..+5 they count from its beginning.
+An offset of session time may follow each of them. After the number or hash of an
+entry it goes up to the next entry; perf:p-36-1+300ms, beat:salary+2s or @+1s pass
+the entries that came since.
 A range A..B includes both ends; A.. and ..B are open.
 
 Results go to stdout, remarks and errors to stderr. The exit codes are
@@ -203,7 +207,7 @@ The help of a command says which apply to it.`,
 		demoCommand(a), logcmd.Find(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
 		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a), textcmd.Transcript(a), textcmd.Grep(a))
 	addGroup(root, groupTime, "See a moment, and find one:",
-		statecmd.State(a), statecmd.Diff(a), statecmd.Check(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Blame(a), statecmd.Risks(a), stagecmd.Play(a), stagecmd.Render(a))
+		statecmd.State(a), statecmd.Diff(a), statecmd.Check(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Blame(a), statecmd.Risks(a), statecmd.Mark(a), stagecmd.Play(a), stagecmd.Render(a))
 	addGroup(root, groupAudit, "Verify, back up, repair and delete:",
 		logcmd.Verify(a), logcmd.Backup(a), logcmd.Restore(a), logcmd.Repair(a), logcmd.Snapshot(a),
 		logcmd.Delete(a), logcmd.Prune(a))

@@ -61,6 +61,12 @@ func appendLink(dst []byte, d *Draft, key string, prev Hash, inPlace bool) ([]by
 	return append(dst, h[:]...), h
 }
 
+// AppendBody appends the body of an entry, as [DecodeBody] reads it. The key is that of
+// the batch if the entry is its first one, else empty; see [MaxKey].
+func AppendBody(dst []byte, d *Draft, key string) []byte {
+	return append(appendBodyHead(dst, d, key), d.Data...)
+}
+
 // appendBodyHead appends the part of a body in front of its data.
 func appendBodyHead(dst []byte, d *Draft, key string) []byte {
 	dst = msgp.AppendArrayHeader(dst, 4)

@@ -90,8 +90,10 @@ var layers = []layer{
 	{"snapshot", effects, []string{"eventlog", "projection"}},
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/align", pure, nil},
+	{"replay/bookmark", timeless, []string{"eventlog", "replay"}},
 	{"replay/bisect", timeless, []string{"replay"}},
 	{"replay/sentinel", timeless, []string{"eventlog", "projection", "replay"}},
+	{"replay/testprogram", effects, []string{"replay/bisect"}}, // starts processes
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
 	{"ingest/recording", timeless, []string{"signal"}}, // reads files of an fs.FS that it was given
@@ -119,6 +121,7 @@ var layers = []layer{
 	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/gemini", "ingest/copilot", "ingest/cloudevents", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans", "ingest/langfuse", "ingest/agentssdk", "ingest/langsmith"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"replay/variant", timeless, []string{"signal", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
 	{"session/textsearch", pure, []string{"signal", "eventlog", "session", "internal/jsonpointer"}},
@@ -160,12 +163,12 @@ var layers = []layer{
 	{"docs", effects, nil}, // tests of its pages
 	{"internal/layers", effects, nil},
 	{"internal/fpcheck", effects, []string{"internal/layers"}},
-	{"cmd/sajou-replay/internal/cli", effects, []string{"internal/termtext", "signal", "authored", "internal/spelling", "choreography/language", "choreography", "agents", "director/episode", "stage/scene", "stage/picture", "eventlog", "projection", "workspace", "replay", "replay/where", "session", "stage/film", ".", "director/play", "internal/lint", "internal/memlimit"}},
+	{"cmd/sajou-replay/internal/cli", effects, []string{"internal/termtext", "signal", "authored", "internal/spelling", "choreography/language", "choreography", "agents", "director/episode", "stage/scene", "stage/picture", "eventlog", "projection", "workspace", "replay", "replay/bookmark", "replay/where", "session", "stage/film", ".", "director/play", "internal/lint", "internal/memlimit"}},
 	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
-	{"cmd/sajou-replay/internal/statecmd", effects, []string{"replay/corpus", "replay/sentinel", "internal/termtext", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/where", "session", "stage/film", "stage/imagetest", "cmd/sajou-replay/internal/cli", "replay/compare"}},
-	{"cmd/sajou-replay/internal/logcmd", effects, []string{"replay/sentinel", "internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/bookmark", "replay/where", "session", "stage/film", ".", "stage/imagetest", "cmd/sajou-replay/internal/cli", "replay/compare", "replay/corpus", "replay/sentinel"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli", "replay/sentinel"}},
 	{"cmd/sajou-replay/internal/textcmd", effects, []string{"internal/termtext", "signal", "eventlog", "projection", "session/transcript", "session/textsearch", ".", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},
 }

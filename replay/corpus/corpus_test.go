@@ -54,6 +54,7 @@ func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "demo"), os.DirFS("../../cmd/sajou-replay/demo")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "demo", "session.digests.json"))) // those of the project's own corpus
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "stores", "agents"), os.DirFS("../../testdata/stores/8864da6/agents")))
 	return dir
 }

@@ -53,6 +53,11 @@ type App struct {
 
 	Memory MemoryLimit // --max-memory
 
+	// Recent is the file of the addresses that the commands before used last. Empty
+	// means that none is kept.
+	Recent string
+	used   *recentAddress // by this command; nil for none
+
 	Running bool   // the command line was understood and a command has begun
 	Opened  string // the session that was opened last; empty before
 	Lost    error  // the entries that the opened store lost; nil if none

@@ -134,7 +134,7 @@ func likeAddress(s string) bool {
 	if numbered.MatchString(s) {
 		return true
 	}
-	for _, prefix := range []string{"#", "@", "t:", "perf:", "beat:", "turn:", "end+", "end-"} {
+	for _, prefix := range []string{"#", "@", "t:", "perf:", "corr:", "beat:", "turn:", "end+", "end-", "+", "-"} {
 		if strings.HasPrefix(s, prefix) {
 			return true
 		}
@@ -162,6 +162,8 @@ type OpenedSession struct {
 	Name   string
 	Log    *eventlog.SessionReader
 	Travel *replay.Replay
+
+	anchors *anchors
 }
 
 // Close closes the store.
@@ -213,7 +215,9 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 	if err != nil {
 		return nil, err
 	}
-	return &OpenedSession{engine, name, log, travel}, nil
+	t := &OpenedSession{engine, name, log, travel, &anchors{app: a, session: name, genesis: log.Genesis().String()}}
+	t.anchor(travel)
+	return t, nil
 }
 
 // SessionName returns the name of the session of a command: the given one, that of
@@ -289,8 +293,12 @@ func (a *App) RemarkNew(engine *sajou.Engine, name string) error {
 	return nil
 }
 
-// CompleteSession completes the names of sessions for the shell.
-func (a *App) CompleteSession(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// CompleteSession completes the names of sessions for the shell, and after an at sign
+// those of bookmarks.
+func (a *App) CompleteSession(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if strings.HasPrefix(begun, "@") {
+		return a.completeBookmark(args)
+	}
 	a.Wait = 0
 	engine, err := a.OpenReading()
 	if err != nil {
@@ -324,9 +332,16 @@ func (a *App) OpenSessionAndRest(args []string) (*OpenedSession, []string, error
 
 // Fold returns the state at an address.
 func (t *OpenedSession) Fold(cmd *cobra.Command, address string) (*projection.Fold, error) {
-	m, err := t.Resolve(cmd.Context(), address)
+	f, _, err := t.FoldAt(cmd.Context(), address)
+	return f, err
+}
+
+// FoldAt returns the state at an address, and its moment.
+func (t *OpenedSession) FoldAt(ctx context.Context, address string) (*projection.Fold, replay.Moment, error) {
+	m, err := t.Resolve(ctx, address)
 	if err != nil {
-		return nil, err
+		return nil, m, err
 	}
-	return t.Travel.At(cmd.Context(), m)
+	f, err := t.Travel.At(ctx, m)
+	return f, m, err
 }

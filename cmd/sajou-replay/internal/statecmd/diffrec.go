@@ -236,7 +236,7 @@ func foldDifference(a, b *projection.Fold) (stateChange, *pictureDifference, err
 	var views [2]any
 	large := false
 	for i, fold := range []*projection.Fold{a, b} {
-		view, left, err := viewPath(fold, nil, diffLimits)
+		view, left, err := viewPath(fold, cli.MomentOf(fold.Head().Seq), nil, diffLimits)
 		if err != nil {
 			return change, nil, err
 		}

@@ -75,7 +75,7 @@ have equal states.`,
 					return showFile(a, s, seq, file)
 				}
 			}
-			fold, err := t.Fold(cmd, rest[0])
+			fold, m, err := t.FoldAt(cmd.Context(), rest[0])
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ have equal states.`,
 			if all {
 				limits = noLimits
 			}
-			view, left, err := viewPath(fold, rest[1:], limits)
+			view, left, err := viewPath(fold, m, rest[1:], limits)
 			if err != nil {
 				return err
 			}
@@ -179,12 +179,12 @@ func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, m
 	}
 	var views [2]any
 	for i := range views {
-		fold, err := t.Fold(cmd, rest[i])
+		fold, m, err := t.FoldAt(cmd.Context(), rest[i])
 		if err != nil {
 			return err
 		}
 		var left []string
-		if views[i], left, err = viewPath(fold, rest[2:], limits); err != nil {
+		if views[i], left, err = viewPath(fold, m, rest[2:], limits); err != nil {
 			return err
 		}
 		if len(left) > 0 {
@@ -217,9 +217,9 @@ var (
 // mostDifferences bounds the differences that diff shows.
 const mostDifferences = 10_000
 
-// viewPath returns the view of a fold, or the part of it at a path, within limits,
+// viewPath returns the view of a fold, which is at m, or the part of it at a path, within limits,
 // and descriptions of the parts that the limits left out.
-func viewPath(fold *projection.Fold, path []string, limits viewLimits) (view any, left []string, err error) {
+func viewPath(fold *projection.Fold, m replay.Moment, path []string, limits viewLimits) (view any, left []string, err error) {
 	whole := map[string]any{"seq": int64(fold.Head().Seq), "at": projection.Millis(fold.At())}
 	for name, state := range fold.States() {
 		whole[name] = state
@@ -241,7 +241,7 @@ func viewPath(fold *projection.Fold, path []string, limits viewLimits) (view any
 	for i, name := range names {
 		next, ok := step(view, name)
 		if !ok {
-			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %d has no %s%s", fold.Head().Seq, strings.Join(names[:i+1], "."), namesOf(view))
+			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %v has no %s%s", m, strings.Join(names[:i+1], "."), namesOf(view))
 		}
 		view = next
 	}
