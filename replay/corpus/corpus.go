@@ -10,9 +10,9 @@
 //     of their names.
 //
 // Beside each recording, NAME.digests.json keeps the digests of its projections at some
-// entries and at the end, in the format of package replay/sentinel. [Recording.Check]
+// entries and at the end, in the format of package replay/sentinel. [StoredRecording.Check]
 // verifies the chain of each session, folds it from its first entry without snapshots
-// and compares. [Recording.Update] writes the file.
+// and compares. [StoredRecording.Update] writes the file.
 //
 // Checking changes nothing in a recording.
 //
@@ -53,8 +53,8 @@ const (
 	KindSignals RecordingKind = "signals"
 )
 
-// Recording is one recording of a corpus.
-type Recording struct {
+// StoredRecording is one recording of a corpus.
+type StoredRecording struct {
 	Kind RecordingKind
 	Name string // the path below the corpus, with slashes
 
@@ -73,8 +73,8 @@ const DefaultPoints = 32
 
 // Find lists the recordings of a corpus in the order of their names. The error is that
 // of reading a folder.
-func Find(dir string) ([]Recording, error) {
-	var found []Recording
+func Find(dir string) ([]StoredRecording, error) {
+	var found []StoredRecording
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ func Find(dir string) ([]Recording, error) {
 		if err != nil {
 			return err
 		}
-		r := Recording{Name: filepath.ToSlash(name), path: path}
+		r := StoredRecording{Name: filepath.ToSlash(name), path: path}
 		switch {
 		case d.IsDir() && isStore(path):
 			r.Kind, r.expect = KindStore, path+digestsSuffix
@@ -134,7 +134,7 @@ func (c *SessionCheck) Whole() bool {
 
 // Check is the outcome for one recording.
 type Check struct {
-	Recording
+	StoredRecording
 	Sessions []SessionCheck
 	Entries  eventlog.Seq // folded
 	Err      error        // why it could not be opened or recorded, or its digests not read
@@ -150,8 +150,8 @@ var ErrNoDigests = errors.New("corpus: no digests are kept of this recording")
 
 // Check verifies and replays the recording, and compares it with the digests beside it.
 // Only the end of ctx is an error; all others are in the outcome.
-func (r Recording) Check(ctx context.Context) (Check, error) {
-	c := Check{Recording: r}
+func (r StoredRecording) Check(ctx context.Context) (Check, error) {
+	c := Check{StoredRecording: r}
 	kept, err := readDigests(r.expect)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNoDigests
@@ -223,7 +223,7 @@ func checkSession(ctx context.Context, eng *sajou.Engine, name string, want *sen
 // Update replays the recording and writes its file of digests, with those of the given
 // number of entries of each session. It reports whether the file changed. A recording
 // with a broken chain is refused.
-func (r Recording) Update(ctx context.Context, points int) (changed bool, err error) {
+func (r StoredRecording) Update(ctx context.Context, points int) (changed bool, err error) {
 	var doc sentinel.Document
 	err = r.with(ctx, func(eng *sajou.Engine) error {
 		names, err := eng.Sessions()
@@ -261,7 +261,7 @@ func (r Recording) Update(ctx context.Context, points int) (changed bool, err er
 }
 
 // with opens the recording, calls do and closes it.
-func (r Recording) with(ctx context.Context, do func(*sajou.Engine) error) (err error) {
+func (r StoredRecording) with(ctx context.Context, do func(*sajou.Engine) error) (err error) {
 	cfg := sajou.Config{ReadOnly: true, NoSnapshots: true}
 	dir := r.path
 	if r.Kind != KindStore {
@@ -285,7 +285,7 @@ func (r Recording) with(ctx context.Context, do func(*sajou.Engine) error) (err 
 	return do(eng)
 }
 
-func (r Recording) recordRaw(ctx context.Context, eng *sajou.Engine) error {
+func (r StoredRecording) recordRaw(ctx context.Context, eng *sajou.Engine) error {
 	f, err := os.Open(r.path)
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (r Recording) recordRaw(ctx context.Context, eng *sajou.Engine) error {
 	return err
 }
 
-func (r Recording) recordSignals(ctx context.Context, eng *sajou.Engine) error {
+func (r StoredRecording) recordSignals(ctx context.Context, eng *sajou.Engine) error {
 	declarations, err := r.declarations()
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (r Recording) recordSignals(ctx context.Context, eng *sajou.Engine) error {
 const maxDeclarations = 64 << 20
 
 // declarations reads the files of declarations beside a recording of signals.
-func (r Recording) declarations() (all []language.Declaration, err error) {
+func (r StoredRecording) declarations() (all []language.Declaration, err error) {
 	folder := filepath.Dir(r.path)
 	files, err := os.ReadDir(folder)
 	if err != nil {

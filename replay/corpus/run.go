@@ -8,7 +8,7 @@ import (
 // CheckAll checks recordings, so many at once as jobs says, at least 1, and yields the
 // outcomes in the order of the recordings. After an error, that of ctx, the sequence
 // ends.
-func CheckAll(ctx context.Context, recordings []Recording, jobs int) iter.Seq2[Check, error] {
+func CheckAll(ctx context.Context, recordings []StoredRecording, jobs int) iter.Seq2[Check, error] {
 	type outcome struct {
 		check Check
 		err   error

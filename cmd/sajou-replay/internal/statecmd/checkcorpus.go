@@ -88,7 +88,7 @@ func (c *corpusCheck) run(ctx context.Context, a *cli.App) error {
 }
 
 // write writes the files of digests.
-func (c *corpusCheck) write(ctx context.Context, a *cli.App, found []corpus.Recording) error {
+func (c *corpusCheck) write(ctx context.Context, a *cli.App, found []corpus.StoredRecording) error {
 	o := a.Output()
 	for _, r := range found {
 		changed, err := r.Update(ctx, c.points)
