@@ -27,7 +27,7 @@ type claim struct {
 type admission uint8
 
 const (
-	admitted admission = iota
+	admittedAtOnce admission = iota
 	admittedLater
 	refused
 )
@@ -36,9 +36,9 @@ const (
 // caller must then stop the holders.
 func (s *Scheduler) admit(names []string, p definition.GuardPolicy) admission {
 	if p == definition.GuardPreempt {
-		return admitted
+		return admittedAtOnce
 	}
-	a := admitted
+	a := admittedAtOnce
 	for _, name := range names {
 		g := s.gates[name]
 		switch {
@@ -50,6 +50,23 @@ func (s *Scheduler) admit(names []string, p definition.GuardPolicy) admission {
 		}
 	}
 	return a
+}
+
+// reportBlocked reports to the observer the performances that hold names, and those
+// that wait for them, to a new performance of a signal.
+func (s *Scheduler) reportBlocked(seq uint64, names []string, refused bool) {
+	for _, name := range names {
+		g := s.gates[name]
+		if g == nil {
+			continue
+		}
+		if p := g.holder; p != nil {
+			s.blocked.Blocked(seq, refused, p.seq, p.index)
+		}
+		for c := g.first; c != nil; c = c.next {
+			s.blocked.Blocked(seq, refused, c.p.seq, c.p.index)
+		}
+	}
 }
 
 // preempt stops the holders of names, in creation order. It returns how many

@@ -27,6 +27,16 @@ type ActObserver interface {
 	Interrupted(at time.Duration, seq uint64, index uint32)
 }
 
+// BlockObserver is an optional interface of an [ActObserver], for the decisions of
+// guards, which no act shows.
+type BlockObserver interface {
+	// Blocked reports that the guard of a choreography did not let a performance of
+	// the signal seq begin, because the performance with the id holderSeq-holderIndex
+	// holds one of its names or waits for one earlier. Refused says that the performance
+	// is not made; otherwise it waits. It is called once for each such holder and name.
+	Blocked(seq uint64, refused bool, holderSeq uint64, holderIndex uint32)
+}
+
 // Act is one action of a performance. It is valid only during the call that passes it.
 type Act struct {
 	At       time.Duration // the instant of the event
@@ -48,6 +58,9 @@ type ActKey struct {
 
 // Entity returns the resolved entity reference, "" if the step has none.
 func (a *Act) Entity() string { return a.p.cue.resolver.Entity(a.n.Entity) }
+
+// Definition returns the choreography that the performance of the act runs.
+func (a *Act) Definition() *definition.Definition { return a.p.def }
 
 // Param returns a resolved parameter; false if the step does not have it or its
 // reference does not resolve. The value stays valid after the call.

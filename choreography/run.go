@@ -67,7 +67,9 @@ func (s *Scheduler) step(p *performance, c *cursor, updates bool) (done bool) {
 		switch c.phase {
 		case phaseFresh:
 			if n.Kind == definition.NodeBranch {
-				if !n.When.Matches(s.facts(p.cue.resolver, &p.cue.matching)) {
+				s.asking = p
+				holds := n.When.Matches(s.facts(p.cue.resolver, &p.cue.matching))
+				if s.asking = nil; !holds {
 					c.node += n.Skip
 				}
 				c.node++

@@ -24,6 +24,8 @@ type Scheduler struct {
 	registry registry
 	sink     CommandSink
 	observer ActObserver
+	blocked  BlockObserver // the observer, if it is one
+	asking   *performance  // whose step asks the stage now
 	stage    definition.StageView
 	now      int64
 	round    int // of what is being done at this instant; -1 outside Advance
@@ -246,6 +248,17 @@ func (s *Scheduler) Catalog() *language.Catalog { return s.catalog }
 // may be nil. An observer costs no allocation: the scheduler reuses one [Act].
 func (s *Scheduler) Observe(o ActObserver, stage definition.StageView) {
 	s.observer, s.stage = o, stage
+	s.blocked, _ = o.(BlockObserver)
+}
+
+// Asking returns the performance of which a step asks the stage, during a call of the
+// [definition.StageView]. It returns false while the condition of a choreography asks,
+// about a signal that has no performance yet.
+func (s *Scheduler) Asking() (seq uint64, index uint32, ok bool) {
+	if s.asking == nil {
+		return 0, 0, false
+	}
+	return s.asking.seq, s.asking.index, true
 }
 
 // Performing reports whether any definition is in force.
@@ -318,6 +331,9 @@ func (s *Scheduler) Signal(seq uint64, sig *signal.Signal) {
 		names := d.Guard().AppendNames(s.names[:0], resolver.OfObject())
 		s.names = names
 		admitted := s.admit(names, d.Guard().Policy)
+		if s.blocked != nil && admitted != admittedAtOnce {
+			s.reportBlocked(seq, names, admitted == refused)
+		}
 		if admitted == refused {
 			continue
 		}

@@ -390,3 +390,26 @@ func (s *Stage) Property(entity, property string, at time.Duration) (signal.Valu
 	}
 	return exact(v)
 }
+
+// EntitiesNamed returns the ids of the entities to which a step with that name as its
+// entity refers, in their order. It creates none.
+func (s *Stage) EntitiesNamed(name string) []string {
+	group := s.lookup(name)
+	ids := make([]string, len(group))
+	for i, e := range group {
+		ids[i] = e.id
+	}
+	return ids
+}
+
+// ValueAt returns one member of the view of the entity with an id as it will be at a
+// later instant if nothing begins or ends until then; an instant that has passed counts
+// as the present. It is false for an entity or a member that does not exist.
+func (s *Stage) ValueAt(id, member string, at time.Duration) (any, bool) {
+	for _, e := range s.names[id] {
+		if e.id == id {
+			return s.member(e, member, max(at, s.now))
+		}
+	}
+	return nil, false
+}

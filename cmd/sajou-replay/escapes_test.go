@@ -171,10 +171,13 @@ func TestEscapesAreNeutralised(t *testing.T) {
 			both("diff", name, "1", "end", "workspace/"+path)
 			both("blame", name, "end", path)
 		}
+		both("blame", name, "stage.entities."+hostileText)
+		both("blame", name, "stage.entities", "--all")
 		both("scan", name, "--where", "true")
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
+		both("check", name, "end", "--where", "at > 5.0")
 		both("play", name, "--rate", "0", "--fps", "0")
 		command(store, "", "play", name, "--stage", "--rate", "0", "--fps", "1")
 		both("grep", "end", name)

@@ -136,6 +136,9 @@ func TestExamples(t *testing.T) {
 	var mask bytes.Buffer
 	require.NoError(t, png.Encode(&mask, image.NewNRGBA(image.Rect(0, 0, 320, 180))))
 	coded := filepath.Join(home, "coded")
+	if r := sajouReplay(t.Context(), t, nil, "-C", coded, "demo"); r.code != 0 {
+		t.Fatal(r.stderr)
+	}
 	if r := sajouReplay(t.Context(), t, nil, "-C", coded, "import", filepath.Join(root, "docs/examples/coding.jsonl")); r.code != 0 {
 		t.Fatal(r.stderr)
 	}

@@ -44,7 +44,21 @@ func (c *corpusCheck) flags(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("corpus")
 }
 
-func (c *corpusCheck) run(ctx context.Context, a *cli.App) error {
+// refused refuses the flags that refine --corpus without it.
+func (c *corpusCheck) refused(cmd *cobra.Command) error {
+	for _, name := range []string{"corpus", "update", "jobs", "points"} {
+		if cmd.Flags().Changed(name) {
+			return cli.Misuse("--%s needs --corpus DIR", name)
+		}
+	}
+	return nil
+}
+
+func (c *corpusCheck) run(cmd *cobra.Command, a *cli.App, args []string) error {
+	ctx := cmd.Context()
+	if len(args) > 0 {
+		return cli.Misuse("--corpus checks a folder; omit %q", args[0])
+	}
 	if c.jobs < 0 {
 		return cli.Misuse("--jobs %d: must be 0 or more; 0 means one for each core", c.jobs)
 	}
