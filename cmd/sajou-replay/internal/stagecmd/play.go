@@ -28,6 +28,7 @@ func Play(a *cli.App) *cobra.Command {
 		idle      time.Duration
 		onStage   bool
 		sceneFile string
+		defines   cli.Definitions
 	)
 	cmd := &cobra.Command{
 		Use:   "play [SESSION] [RANGE]",
@@ -49,12 +50,15 @@ pauses and resumes, ← and → go to the entry before and after, + and - change
 the rate, q quits. If stdin or stdout is not a terminal, the frames are written as
 text of COLUMNS by LINES, each below a line with its moment and with a blank line
 between them; frames equal to the one before are left out. --scene uses the scene
-of a file.`,
+of a file.
+
+` + cli.DefinitionsHelp,
 		Example: `  sajou-replay play
   sajou-replay play --rate 0 --fps 0
   sajou-replay play --from 30 --to perf:p-36-1 --rate 4 -o jsonl
   sajou-replay play --stage
-  sajou-replay play 30..40 --stage --rate 0 --fps 2`,
+  sajou-replay play 30..40 --stage --rate 0 --fps 2
+  sajou-replay play --rate 0 --fps 0 --define choreographies.json`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -68,6 +72,8 @@ of a file.`,
 				return cli.Misuse("--stage writes text only; omit -o %s, or omit --stage to write commands", a.Format)
 			case sceneFile != "" && !onStage:
 				return cli.Misuse("--scene needs --stage")
+			case sceneFile != "" && len(defines) > 0:
+				return cli.Misuse("--scene and --define exclude each other; a file of --define may hold a scene")
 			case a.Format == "json" && rate > 0:
 				return cli.Misuse("-o json writes one array, which is complete only at the end; use -o jsonl, or --rate 0")
 			}
@@ -92,6 +98,9 @@ of a file.`,
 				return err
 			}
 			defer t.Close()
+			if err := a.SeeThrough(cmd.Context(), t, defines); err != nil {
+				return err
+			}
 			first, last, err := t.Travel.ResolveRange(cmd.Context(), parsed)
 			if err != nil {
 				return err
@@ -117,6 +126,7 @@ of a file.`,
 	cmd.Flags().BoolVar(&onStage, "stage", false, "draw the stage instead of writing commands")
 	cmd.Flags().StringVar(&sceneFile, "scene", "", "with --stage, use the scene of `FILE` instead of the recorded ones")
 	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
+	defines.Flag(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -139,7 +149,7 @@ func PlayCommands(ctx context.Context, a *cli.App, t *cli.OpenedSession, first, 
 	if p.fps > 0 {
 		frame = time.Duration(float64(time.Second) / p.fps)
 	}
-	next, stop := iter.Pull2(t.Log.Entries(ctx, max(first.Seq, 1)))
+	next, stop := iter.Pull2(t.Travel.Entries(ctx, max(first.Seq, 1)))
 	defer stop()
 	s := &commandPrinter{pace: p, o: a.Output(), next: next, seq: first.Seq, first: first}
 	if err := s.peek(); err != nil {
