@@ -31,14 +31,14 @@ func (e *Engine) KeptDigests(name string) (*sentinel.KeptDigests, error) {
 }
 
 // readDigests reads the file; a missing one is an empty document.
-func (e *Engine) readDigests() (*sentinel.Document, error) {
+func (e *Engine) readDigests() (*sentinel.DigestDocument, error) {
 	if e.snapsPath == "" {
-		return &sentinel.Document{}, nil
+		return &sentinel.DigestDocument{}, nil
 	}
 	path := e.digestPath()
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &sentinel.Document{}, nil
+		return &sentinel.DigestDocument{}, nil
 	}
 	if err == nil && info.Size() > sentinel.MaxDocument {
 		err = fmt.Errorf("%w: %s has %d bytes", sentinel.ErrDocument, DigestFile, info.Size())
@@ -61,12 +61,12 @@ func (e *Engine) digestPath() string { return e.snapsPath + ".digests" }
 
 // changeDigests changes the file as a whole, if change says that it has changed
 // anything. A file that cannot be read is replaced: all in it can be computed again.
-func (e *Engine) changeDigests(change func(*sentinel.Document) bool) error {
+func (e *Engine) changeDigests(change func(*sentinel.DigestDocument) bool) error {
 	e.digestMu.Lock()
 	defer e.digestMu.Unlock()
 	d, err := e.readDigests()
 	if errors.Is(err, sentinel.ErrDocument) {
-		d, err = &sentinel.Document{}, os.Remove(e.digestPath())
+		d, err = &sentinel.DigestDocument{}, os.Remove(e.digestPath())
 	}
 	if err != nil || !change(d) {
 		return err
@@ -94,5 +94,5 @@ func (e *Engine) forgetDigests(name string) error {
 	if e.snapsPath == "" {
 		return nil
 	}
-	return e.changeDigests(func(d *sentinel.Document) bool { return d.Drop(name) })
+	return e.changeDigests(func(d *sentinel.DigestDocument) bool { return d.Drop(name) })
 }

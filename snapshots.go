@@ -55,7 +55,7 @@ func (e *Engine) BuildSnapshots(ctx context.Context, name string, progress func(
 	if err != nil || e.cfg.ReadOnly {
 		return taken, err
 	}
-	return taken, e.changeDigests(func(d *sentinel.Document) bool {
+	return taken, e.changeDigests(func(d *sentinel.DigestDocument) bool {
 		d.Put(digests.Digests())
 		return true
 	})

@@ -160,7 +160,7 @@ func (r StoredRecording) Check(ctx context.Context) (Check, error) {
 		c.Err = err
 		return c, ctx.Err()
 	}
-	fine := &sentinel.Document{}
+	fine := &sentinel.DigestDocument{}
 	if r.Kind == KindStore {
 		// Digests that the store itself keeps can tell the place more exactly. They are
 		// disposable, so an unreadable file is none.
@@ -209,7 +209,7 @@ func checkSession(ctx context.Context, eng *sajou.Engine, name string, want *sen
 	if err == nil {
 		var log *eventlog.SessionReader
 		if log, err = eng.Log().Session(travel.Name()); err == nil {
-			var c sentinel.Comparison
+			var c sentinel.DigestComparison
 			c, err = sentinel.Check(ctx, log, eng.Projections(), want)
 			s.Points, s.Diverge, folded = c.Points, c.Diverge, c.Folded
 		}
@@ -224,7 +224,7 @@ func checkSession(ctx context.Context, eng *sajou.Engine, name string, want *sen
 // number of entries of each session. It reports whether the file changed. A recording
 // with a broken chain is refused.
 func (r StoredRecording) Update(ctx context.Context, points int) (changed bool, err error) {
-	var doc sentinel.Document
+	var doc sentinel.DigestDocument
 	err = r.with(ctx, func(eng *sajou.Engine) error {
 		names, err := eng.Sessions()
 		if err != nil {
@@ -349,7 +349,7 @@ func (r StoredRecording) declarations() (all []language.Declaration, err error) 
 	return all, nil
 }
 
-func readDigests(path string) (*sentinel.Document, error) {
+func readDigests(path string) (*sentinel.DigestDocument, error) {
 	text, err := readBounded(path, sentinel.MaxDocument)
 	if err != nil {
 		return nil, err

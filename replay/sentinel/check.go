@@ -11,15 +11,15 @@ import (
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
-// Cause says why a session does not give the digests that were kept.
-type Cause string
+// DivergenceCause says why a session does not give the digests that were kept.
+type DivergenceCause string
 
 // The causes of a divergence.
 const (
-	CauseCode    Cause = "code"    // the same entries give another state
-	CauseVersion Cause = "version" // and the projection says so by another version
-	CauseData    Cause = "data"    // the entries are others
-	CauseShorter Cause = "shorter" // the session ends before the entry
+	CauseCode    DivergenceCause = "code"    // the same entries give another state
+	CauseVersion DivergenceCause = "version" // and the projection says so by another version
+	CauseData    DivergenceCause = "data"    // the entries are others
+	CauseShorter DivergenceCause = "shorter" // the session ends before the entry
 )
 
 // Divergence is the first point at which a session does not give the digests that were
@@ -29,7 +29,7 @@ type Divergence struct {
 	// first: the first entry that differs is one of After+1..At.
 	After, At eventlog.Seq
 
-	Cause       Cause
+	Cause       DivergenceCause
 	Projections []string // those that differ, as they are now, such as "stage/3"
 	Detail      string   // for people
 }
@@ -46,8 +46,8 @@ func (d *Divergence) String() string {
 	return place + ": " + d.Detail
 }
 
-// Comparison is the outcome of a check.
-type Comparison struct {
+// DigestComparison is the outcome of a check.
+type DigestComparison struct {
 	Points  int           // that were compared and are the same
 	Folded  eventlog.Seq  // entries that were folded
 	Diverge *Divergence   // nil if all points are the same
@@ -58,8 +58,8 @@ type Comparison struct {
 // digests at each point of kept, until one differs. Entries behind the last point are
 // not folded. Digests of projections that the program does not have are not compared,
 // nor are those of its projections that kept does not have.
-func Check(ctx context.Context, src replay.Source, set projection.Set, kept *KeptDigests) (Comparison, error) {
-	c := Comparison{Head: src.Head()}
+func Check(ctx context.Context, src replay.Source, set projection.Set, kept *KeptDigests) (DigestComparison, error) {
+	c := DigestComparison{Head: src.Head()}
 	columns, now := make([]int, len(set)), names(set)
 	for i, p := range set {
 		columns[i] = slices.IndexFunc(kept.Projections, func(name string) bool {
@@ -94,7 +94,7 @@ func Check(ctx context.Context, src replay.Source, set projection.Set, kept *Kep
 
 // diverge compares a fold with a point. Columns has the place of each projection in the
 // sums of the point, -1 for none.
-func diverge(f *projection.Fold, p *Point, before []string, columns []int, now []string) *Divergence {
+func diverge(f *projection.Fold, p *DigestPoint, before []string, columns []int, now []string) *Divergence {
 	if f.Head() != p.Head {
 		return &Divergence{At: p.Head.Seq, Cause: CauseData, Detail: fmt.Sprintf("the data differs: the chain has the hash %v there, and %v when the digests were kept", f.Head().Hash, p.Head.Hash)}
 	}
@@ -129,9 +129,9 @@ func Merge(a, b *KeptDigests) *KeptDigests {
 		return a
 	}
 	all := slices.Concat(a.Points, b.Points)
-	slices.SortStableFunc(all, func(p, q Point) int {
+	slices.SortStableFunc(all, func(p, q DigestPoint) int {
 		return int(min(1, max(-1, int64(p.Head.Seq)-int64(q.Head.Seq))))
 	})
-	all = slices.CompactFunc(all, func(p, q Point) bool { return p.Head.Seq == q.Head.Seq }) // that of a
+	all = slices.CompactFunc(all, func(p, q DigestPoint) bool { return p.Head.Seq == q.Head.Seq }) // that of a
 	return &KeptDigests{Session: a.Session, Projections: a.Projections, Points: all}
 }

@@ -13,8 +13,8 @@ import (
 // ErrDocument is wrapped by the errors of [Parse].
 var ErrDocument = errors.New("sentinel: not a document of digests")
 
-// Document is the digests of several sessions.
-type Document struct {
+// DigestDocument is the digests of several sessions.
+type DigestDocument struct {
 	Sessions []KeptDigests // in any order, each session once
 }
 
@@ -27,7 +27,7 @@ const (
 )
 
 // Of returns the digests of a session, or nil.
-func (d *Document) Of(session string) *KeptDigests {
+func (d *DigestDocument) Of(session string) *KeptDigests {
 	for i := range d.Sessions {
 		if d.Sessions[i].Session == session {
 			return &d.Sessions[i]
@@ -37,7 +37,7 @@ func (d *Document) Of(session string) *KeptDigests {
 }
 
 // Put sets the digests of a session.
-func (d *Document) Put(kept *KeptDigests) {
+func (d *DigestDocument) Put(kept *KeptDigests) {
 	if have := d.Of(kept.Session); have != nil {
 		*have = *kept
 		return
@@ -46,7 +46,7 @@ func (d *Document) Put(kept *KeptDigests) {
 }
 
 // Drop removes the digests of a session, and reports whether there were any.
-func (d *Document) Drop(session string) bool {
+func (d *DigestDocument) Drop(session string) bool {
 	for i := range d.Sessions {
 		if d.Sessions[i].Session == session {
 			d.Sessions = append(d.Sessions[:i:i], d.Sessions[i+1:]...)
@@ -57,7 +57,7 @@ func (d *Document) Drop(session string) bool {
 }
 
 // Text returns the document as JSON. Equal documents have equal texts.
-func (d *Document) Text() []byte {
+func (d *DigestDocument) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"sajou\": %q, \"version\": %d, \"sessions\": [", documentName, documentVersion)
 	for i, s := range d.Sessions {
@@ -91,8 +91,8 @@ func quoted(v any) []byte {
 
 // Parse reads the text of a document. The error wraps [ErrDocument] and says what is
 // wrong.
-func Parse(text []byte) (*Document, error) {
-	wrong := func(format string, args ...any) (*Document, error) {
+func Parse(text []byte) (*DigestDocument, error) {
+	wrong := func(format string, args ...any) (*DigestDocument, error) {
 		return nil, fmt.Errorf("%w: %s", ErrDocument, fmt.Sprintf(format, args...))
 	}
 	if len(text) > MaxDocument {
@@ -116,7 +116,7 @@ func Parse(text []byte) (*Document, error) {
 	case raw.Version != documentVersion:
 		return wrong("its version is %d; this program reads %d", raw.Version, documentVersion)
 	}
-	d := &Document{}
+	d := &DigestDocument{}
 	for _, s := range raw.Sessions {
 		kept := KeptDigests{Session: s.Session, Projections: s.Projections}
 		if d.Of(s.Session) != nil {
@@ -140,21 +140,21 @@ func Parse(text []byte) (*Document, error) {
 	return d, nil
 }
 
-func parsePoint(fields []json.RawMessage, sums int) (Point, error) {
+func parsePoint(fields []json.RawMessage, sums int) (DigestPoint, error) {
 	if len(fields) != 2+sums {
-		return Point{}, fmt.Errorf("%d values, not the entry, its hash and %d digests", len(fields), sums)
+		return DigestPoint{}, fmt.Errorf("%d values, not the entry, its hash and %d digests", len(fields), sums)
 	}
-	var p Point
+	var p DigestPoint
 	var hash string
 	if err := json.Unmarshal(fields[0], &p.Head.Seq); err != nil || p.Head.Seq == 0 {
-		return Point{}, fmt.Errorf("%s is not the number of an entry", fields[0])
+		return DigestPoint{}, fmt.Errorf("%s is not the number of an entry", fields[0])
 	}
 	if err := json.Unmarshal(fields[1], &hash); err != nil {
-		return Point{}, fmt.Errorf("%s is not a hash", fields[1])
+		return DigestPoint{}, fmt.Errorf("%s is not a hash", fields[1])
 	}
 	head, err := eventlog.ParseHead(strconv.FormatUint(uint64(p.Head.Seq), 10) + ":" + hash)
 	if err != nil {
-		return Point{}, fmt.Errorf("%q is not a hash", hash)
+		return DigestPoint{}, fmt.Errorf("%q is not a hash", hash)
 	}
 	p.Head = head
 	for _, field := range fields[2:] {
@@ -162,7 +162,7 @@ func parsePoint(fields []json.RawMessage, sums int) (Point, error) {
 		err := json.Unmarshal(field, &text)
 		sum, bad := strconv.ParseUint(text, 16, 64)
 		if err != nil || bad != nil || len(text) != 16 {
-			return Point{}, fmt.Errorf("%s is not a digest", field)
+			return DigestPoint{}, fmt.Errorf("%s is not a digest", field)
 		}
 		p.Sums = append(p.Sums, sum)
 	}

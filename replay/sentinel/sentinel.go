@@ -7,7 +7,7 @@
 // another machine, and compares. Where the chain hash is the same and a digest is not,
 // the entries are what they were, so the code differs.
 //
-// A [Document] holds the digests of several sessions as JSON, one entry a line. It
+// A [DigestDocument] holds the digests of several sessions as JSON, one entry a line. It
 // depends on nothing but the sessions and the program, and can be deleted at any time.
 //
 // # Format
@@ -40,12 +40,12 @@ import (
 // KeptDigests are the digests of one session at some of its entries.
 type KeptDigests struct {
 	Session     string
-	Projections []string // name and version, such as "stage/3", in the order of the sums
-	Points      []Point  // their Seqs grow
+	Projections []string      // name and version, such as "stage/3", in the order of the sums
+	Points      []DigestPoint // their Seqs grow
 }
 
-// Point is the digests at one entry.
-type Point struct {
+// DigestPoint is the digests at one entry.
+type DigestPoint struct {
 	Head eventlog.Head
 	Sums []uint64 // one for each projection
 }
@@ -98,7 +98,7 @@ func (t *Taker) Saw(f *projection.Fold) {
 	}
 	t.seqs = t.seqs[1:]
 	f.Advance(f.At())
-	p := Point{Head: f.Head()}
+	p := DigestPoint{Head: f.Head()}
 	for _, d := range f.Digests() {
 		p.Sums = append(p.Sums, d.Sum)
 	}

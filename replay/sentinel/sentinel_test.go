@@ -127,7 +127,7 @@ func TestCheck(t *testing.T) {
 		points       int
 		now          tape
 		set          projection.Set
-		cause        sentinel.Cause
+		cause        sentinel.DivergenceCause
 		after, at    eventlog.Seq
 		exact        bool
 		projections  string
@@ -184,7 +184,7 @@ func TestCheckProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := record(rapid.SliceOfN(rapid.ByteRange(0, 9), 1, 40).Draw(t, "data")...)
 		kept := take(t, src, rapid.IntRange(1, 50).Draw(t, "points"))
-		var doc sentinel.Document
+		var doc sentinel.DigestDocument
 		doc.Put(kept)
 		read, err := sentinel.Parse(doc.Text())
 		require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	var doc sentinel.Document
+	var doc sentinel.DigestDocument
 	doc.Put(take(t, record(1), 1))
 	doc.Put(take(t, record(1, 2), 2))
 	require.Len(t, doc.Sessions, 1, "put again")
@@ -250,7 +250,7 @@ func TestDocument(t *testing.T) {
 
 // A text that is read is written so that it is read the same again.
 func FuzzParseDigests(f *testing.F) {
-	var doc sentinel.Document
+	var doc sentinel.DigestDocument
 	kept, err := sentinel.Take(f.Context(), record(1, 2, 3), adders(1, false), 3)
 	require.NoError(f, err)
 	doc.Put(kept)

@@ -35,7 +35,7 @@ The exit code is 0 if the digests are the same, 1 if not, and 5 if none are kept
   sajou-replay snapshot digests night-shift --check`,
 		Args: cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var document *sentinel.Document
+			var document *sentinel.DigestDocument
 			if file != "" {
 				text, err := cli.ReadFile(cmd.Context(), file, sentinel.MaxDocument)
 				if err == nil {
@@ -57,7 +57,7 @@ The exit code is 0 if the digests are the same, 1 if not, and 5 if none are kept
 			if check || file != "" {
 				return checkDigests(cmd.Context(), a, t, kept)
 			}
-			document = &sentinel.Document{Sessions: []sentinel.KeptDigests{*kept}}
+			document = &sentinel.DigestDocument{Sessions: []sentinel.KeptDigests{*kept}}
 			_, err = a.Stdout.Write(termtext.PrintableJSON(document.Text()))
 			return err
 		},
@@ -71,7 +71,7 @@ The exit code is 0 if the digests are the same, 1 if not, and 5 if none are kept
 
 // keptDigests returns the digests of a session in a document, or if it is nil, in the
 // store.
-func keptDigests(t *cli.OpenedSession, document *sentinel.Document, file string) (*sentinel.KeptDigests, error) {
+func keptDigests(t *cli.OpenedSession, document *sentinel.DigestDocument, file string) (*sentinel.KeptDigests, error) {
 	if document != nil {
 		if kept := document.Of(t.Name); kept != nil {
 			return kept, nil
@@ -92,7 +92,7 @@ type checkedDigestsView struct {
 	Points      int            `json:"points"` // that are the same
 	First       eventlog.Seq   `json:"first,omitempty"`
 	Last        eventlog.Seq   `json:"last,omitempty"`
-	Cause       sentinel.Cause `json:"cause,omitempty"`
+	Cause       sentinel.DivergenceCause `json:"cause,omitempty"`
 	Projections []string       `json:"projections,omitempty"`
 	Detail      string         `json:"detail,omitempty"`
 }

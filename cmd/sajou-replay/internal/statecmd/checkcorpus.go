@@ -144,7 +144,7 @@ type corpusSessionView struct {
 type divergenceView struct {
 	First       eventlog.Seq   `json:"first"` // the first entry that differs is one of these
 	Last        eventlog.Seq   `json:"last"`
-	Cause       sentinel.Cause `json:"cause"`
+	Cause       sentinel.DivergenceCause `json:"cause"`
 	Projections []string       `json:"projections,omitempty"`
 	Detail      string         `json:"detail"`
 }
