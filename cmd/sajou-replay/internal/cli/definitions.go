@@ -60,6 +60,6 @@ func (a *App) SeeThrough(ctx context.Context, t *OpenedSession, files Definition
 	}
 	t.changed = changed
 	t.Travel = session.NewReplay(changed, t.Engine.Projections(), nil)
-	t.anchor(t.Travel)
+	t.Anchor(t.Travel)
 	return nil
 }

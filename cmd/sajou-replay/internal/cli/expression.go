@@ -45,14 +45,14 @@ func (t *OpenedSession) FoldFor(x *where.Expression) error {
 	}
 	if t.changed != nil {
 		t.Travel = session.NewReplay(t.changed, projections(), nil)
-		t.anchor(t.Travel)
+		t.Anchor(t.Travel)
 		return nil
 	}
 	travel, err := t.Engine.ReplayWith(t.Name, projections())
 	if err != nil {
 		return err
 	}
-	t.anchor(travel)
+	t.Anchor(travel)
 	t.Travel = travel
 	return nil
 }

@@ -220,7 +220,7 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 		return nil, err
 	}
 	t := &OpenedSession{Engine: engine, Name: name, Log: log, Travel: travel, anchors: &anchors{app: a, session: name, genesis: log.Genesis().String()}}
-	t.anchor(travel)
+	t.Anchor(travel)
 	return t, nil
 }
 
