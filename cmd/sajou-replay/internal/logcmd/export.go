@@ -1,6 +1,7 @@
 package logcmd
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,9 @@ gives the same calls, results, texts, tokens and agents.`,
 			from, to, err := t.ResolveRange(cmd.Context(), over)
 			if err != nil {
 				return err
+			}
+			if label, err := session.ReadFork(cmd.Context(), t.Log); err == nil && label != nil && !raw && !all {
+				fmt.Fprintf(a.Stderr, "sajou-replay: this is not a recording, but a %s; signals alone do not say so, --all and --raw keep the label\n", cli.ForkText(label, t.Log.Head()))
 			}
 			o := a.Output()
 			if o.Format == "text" {
