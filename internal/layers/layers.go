@@ -188,7 +188,6 @@ var sharedNames = map[string]string{
 	"Request":     "one request for a generation: to a model, and to the server of a model",
 	"Session":     "the root package's Session writes into an eventlog.Session",
 	"State":       "the state of a fold",
-	"Stretch":     "a part of a session: of equal input in a search, and of a walk over its course",
 	"SyntaxError": "one for each syntax, JSON and YAML",
 	"Turn":        "the exclusive right to act, in a session of the log and in an environment of agents",
 	"Writer":      "the writer of entries to a log, and the writer of images beside it",
