@@ -87,14 +87,14 @@ func keptDigests(t *cli.OpenedSession, document *sentinel.DigestDocument, file s
 
 // checkedDigestsView is the outcome of a comparison as JSON.
 type checkedDigestsView struct {
-	Session     string         `json:"session"`
-	Same        bool           `json:"same"`
-	Points      int            `json:"points"` // that are the same
-	First       eventlog.Seq   `json:"first,omitempty"`
-	Last        eventlog.Seq   `json:"last,omitempty"`
+	Session     string                   `json:"session"`
+	Same        bool                     `json:"same"`
+	Points      int                      `json:"points"` // that are the same
+	First       eventlog.Seq             `json:"first,omitempty"`
+	Last        eventlog.Seq             `json:"last,omitempty"`
 	Cause       sentinel.DivergenceCause `json:"cause,omitempty"`
-	Projections []string       `json:"projections,omitempty"`
-	Detail      string         `json:"detail,omitempty"`
+	Projections []string                 `json:"projections,omitempty"`
+	Detail      string                   `json:"detail,omitempty"`
 }
 
 func checkDigests(ctx context.Context, a *cli.App, t *cli.OpenedSession, kept *sentinel.KeptDigests) error {

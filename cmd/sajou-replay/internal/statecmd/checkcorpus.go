@@ -142,11 +142,11 @@ type corpusSessionView struct {
 
 // divergenceView is the first point at which digests differ, as JSON.
 type divergenceView struct {
-	First       eventlog.Seq   `json:"first"` // the first entry that differs is one of these
-	Last        eventlog.Seq   `json:"last"`
+	First       eventlog.Seq             `json:"first"` // the first entry that differs is one of these
+	Last        eventlog.Seq             `json:"last"`
 	Cause       sentinel.DivergenceCause `json:"cause"`
-	Projections []string       `json:"projections,omitempty"`
-	Detail      string         `json:"detail"`
+	Projections []string                 `json:"projections,omitempty"`
+	Detail      string                   `json:"detail"`
 }
 
 func viewDivergence(d *sentinel.Divergence) *divergenceView {
