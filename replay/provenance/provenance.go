@@ -28,7 +28,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -173,14 +172,4 @@ func text(v any, ok bool) []byte {
 		return fmt.Appendf(nil, "%v", v)
 	}
 	return data
-}
-
-// sorted returns the keys of a set in their order.
-func sorted[K ~string](set map[K]bool) []K {
-	keys := make([]K, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
