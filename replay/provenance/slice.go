@@ -272,6 +272,9 @@ func (v *resolver) wantSignal(seq eventlog.Seq) int {
 func (v *resolver) wantPerformance(k choreography.ActKey, definition string) int {
 	p := performanceOf(k)
 	if n, ok := v.performances[p]; ok {
+		if definition != "" && !strings.Contains(v.Nodes[n].Text, " of ") {
+			v.Nodes[n].Text += " of " + definition // it was found as the holder of a guard
+		}
 		return n
 	}
 	text := "performance " + performanceID(p.seq, p.index)
