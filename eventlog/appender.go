@@ -47,8 +47,8 @@ func (a *Appender) Release() { a.session.claim.Store(nil) }
 // functions of all, one after the other, and hands their batches to the store as one
 // write. A panic of f is raised again on its caller's goroutine, once the batches that
 // f had staged are durable. [runtime.Goexit] in f, which testing's FailNow calls, ends
-// its caller's goroutine too; the session stays usable. While two rounds are on their
-// way to the disk, f waits for one of them. After Write, [Ticket.Wait] returns at once with the outcome
+// its caller's goroutine too; the session stays usable. While a round is on its way to
+// the disk, f waits for it, unless a full round waits. After Write, [Ticket.Wait] returns at once with the outcome
 // of each batch; that of a repeat may belong to an earlier round.
 //
 // When ctx ends first, Write returns its error at once. Then f either has not run

@@ -13,10 +13,11 @@ import (
 // leads: it takes the queue, runs the functions of the turns one after the other, and
 // hands their batches to the store as one round. The goroutines of writers only wait.
 //
-// A round that some writer waits for is in flight until it is durable. While maxInFlight
-// rounds are, the queue gathers: a further round could not reach the disk earlier, and
-// many small rounds cost more processor time than one. A turn that does not wait for the
-// disk is never held back by it.
+// A round that some writer waits for is in flight until it is durable and its writers
+// have had the chance to append again. Until then the queue gathers, because a round
+// shares one sync and many small rounds cost more processor time than one: only a full
+// round begins while one is in flight, and none while maxInFlight rounds are. A turn that
+// does not wait for the disk is never held back by it.
 type turns struct {
 	mu       sync.Mutex
 	waiting  []*turn // guarded by mu; bounded by the number of callers
@@ -31,10 +32,10 @@ type turns struct {
 }
 
 // A round is bounded, so that its write is: it ends after maxRound turns, or behind
-// the turn that takes it over maxRoundBytes. One round in flight is synced, the other
-// one is queued in the store behind it, so that the disk never waits for a leader.
+// the turn that takes it over maxRoundBytes. Of two rounds in flight one is synced, and
+// the other is queued in the store behind it.
 const (
-	maxRound      = 64
+	maxRound      = 256
 	maxRoundBytes = 1 << 20
 	maxInFlight   = 2
 )
@@ -155,7 +156,8 @@ func (q *turns) join(t *turn) (lead bool) {
 
 // claim takes the lead if a round is to begin. Called with mu held.
 func (q *turns) claim() bool {
-	if q.leading || len(q.waiting) == 0 || q.inFlight >= maxInFlight && q.hasty == 0 {
+	full := len(q.waiting) >= maxRound && q.inFlight < maxInFlight
+	if q.leading || len(q.waiting) == 0 || q.inFlight > 0 && q.hasty == 0 && !full {
 		return false
 	}
 	q.leading = true
@@ -208,6 +210,27 @@ func (q *turns) pass(rest []*turn, flies bool) (lead bool) {
 		q.inFlight++
 	}
 	return q.claim()
+}
+
+// gather lets the writers that a round has woken reach the queue before the round
+// counts as landed, so that those that append again share the next round. It yields to
+// the goroutines that can run, until as many turns have joined as were woken or a yield
+// has brought none: no time is waited for writers that do something else.
+func (q *turns) gather(woken int) {
+	n := q.queued()
+	for most := min(n+woken, maxRound); n < most; {
+		runtime.Gosched()
+		before := n
+		if n = q.queued(); n <= before {
+			return
+		}
+	}
+}
+
+func (q *turns) queued() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
 // land ends the flight of a round. It reports whether the caller has to lead the next
@@ -330,6 +353,9 @@ func (r *Round) wake(ran []*turn, err error) {
 	}
 	for _, t := range late {
 		r.finish(t, err)
+	}
+	if r.flies {
+		r.session.turns.gather(len(late))
 	}
 }
 

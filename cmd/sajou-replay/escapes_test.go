@@ -182,6 +182,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
+		both("check", name, "end", "--where", "at > 5.0")
 		both("play", name, "--rate", "0", "--fps", "0")
 		command(store, "", "play", name, "--stage", "--rate", "0", "--fps", "1")
 		both("grep", "end", name)
@@ -192,6 +193,8 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		}
 		command(store, "", "export", name)
 		command(store, "", "export", name, "--all")
+		command(store, "", "export", name, "--format", hostileText)
+		command(store, "", "export", name, "--format", "perfetto")
 		command(store, "", "render", name, "end", "-O", "-")
 		command(store, "", "render", name, "end", "-O", filepath.Join(dir, "x.svg"))
 		for _, sub := range []string{"build", "ls", "verify", "drop"} {

@@ -29,8 +29,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func execute(ctx context.Context, a *cli.App, args []string) error {
 	root := rootCommand(a)
 	root.SetArgs(withSteps(root, args))
-	err := a.Memory.Watched(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	err = explained(a, a.Memory.Watched(err))
 	a.KeepRecent()
+	if cli.GivesVerdict(cmd) {
+		return cli.VerdictOnly(err, a.Lost != nil)
+	}
+	return err
+}
+
+// explained gives the error of a command its exit code and the hints of the program.
+func explained(a *cli.App, err error) error {
 	if err == nil || a.Running {
 		return a.ReportLoss(a.PointToVerify(err))
 	}
@@ -157,7 +166,8 @@ Results go to stdout, remarks and errors to stderr. The exit codes are
   5    inconclusive, or ended by --max-memory
   6    the store is locked or read-only
   7    a test could not run: its program, its picture, or an expression over budget
-  125  bisect cannot test an end of the range
+  125  bisect cannot test an end of the range, or check the moment
+  128  check cannot answer
   130  interrupted
 The help of a command says which apply to it.`,
 		Example: `  sajou-replay demo
@@ -207,7 +217,7 @@ The help of a command says which apply to it.`,
 		demoCommand(a), logcmd.Find(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
 		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a), textcmd.Transcript(a), textcmd.Grep(a))
 	addGroup(root, groupTime, "See a moment, and find one:",
-		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Blame(a), statecmd.Why(a), statecmd.ExtractTest(a), statecmd.Risks(a), statecmd.Mark(a), stagecmd.Play(a), stagecmd.Render(a))
+		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Check(a), statecmd.Blame(a), statecmd.Why(a), statecmd.ExtractTest(a), statecmd.Risks(a), statecmd.Mark(a), stagecmd.Play(a), stagecmd.Render(a))
 	addGroup(root, groupAudit, "Verify, back up, repair and delete:",
 		logcmd.Verify(a), logcmd.Backup(a), logcmd.Restore(a), logcmd.Repair(a), logcmd.Snapshot(a),
 		logcmd.Delete(a), logcmd.Prune(a))

@@ -91,7 +91,7 @@ var layers = []layer{
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot"}},
 	{"replay/align", pure, nil},
 	{"replay/bookmark", timeless, []string{"eventlog", "replay"}},
-	{"replay/bisect", timeless, []string{"replay"}},
+	{"replay/bisect", timeless, []string{"projection", "replay"}},
 	{"replay/testprogram", effects, []string{"replay/bisect"}}, // starts processes
 	{"replay/where", timeless, []string{"signal", "choreography", "eventlog", "projection", "internal/spelling", "internal/find", "internal/wording"}},
 	{"internal/secret", pure, nil},
@@ -121,6 +121,7 @@ var layers = []layer{
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"replay/variant", timeless, []string{"signal", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
+	{"replay/fork", timeless, []string{"signal", "agents", "agents/world", "director/episode", "director", "eventlog", "projection", "replay", "replay/variant", "session"}},
 	{"replay/provenance", timeless, []string{"internal/jsonpointer", "signal", "choreography/definition", "choreography/language", "choreography", "eventlog", "projection", "replay", "stage", "session"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
@@ -130,6 +131,8 @@ var layers = []layer{
 	{"stage/film", timeless, []string{"signal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session"}},
 	{"replay/compare", timeless, []string{"signal", "eventlog", "projection", "replay", "replay/align", "session", "stage/picture", "stage/film"}},
 	{"stage/imagetest", timeless, []string{"stage", "stage/picture", "stage/film"}},
+	{"replay/course", timeless, []string{"choreography", "eventlog", "replay", "session"}},
+	{"replay/export/perfetto", timeless, []string{"internal/termtext", "signal", "choreography", "eventlog", "replay", "session", "replay/course"}},
 	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
 	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
@@ -137,7 +140,7 @@ var layers = []layer{
 	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
-	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
+	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "replay/fork", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query"}},
 	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog/chain", "eventlog", "session", "ingest/recording", "."}},
 	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
 	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
@@ -166,10 +169,10 @@ var layers = []layer{
 	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
-	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "choreography/definition", "choreography/rehearsal", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/bookmark", "replay/where", "session", "stage/film", ".", "stage/imagetest", "replay/provenance", "cmd/sajou-replay/internal/cli", "replay/compare"}},
-	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
+	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/termtext", "choreography/definition", "choreography/rehearsal", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/where", "session", "stage/film", "stage/imagetest", "cmd/sajou-replay/internal/cli", "replay/compare", "replay/bookmark", ".", "replay/provenance", "replay/bisect", "replay/testprogram"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "replay/course", "replay/export/perfetto", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli"}},
 	{"cmd/sajou-replay/internal/textcmd", effects, []string{"internal/termtext", "signal", "eventlog", "projection", "session/transcript", "session/textsearch", ".", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},
+	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},
 }
 
 // sharedNames are the names under which more than one package exports a type,

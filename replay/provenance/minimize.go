@@ -29,7 +29,7 @@ type Minimal struct {
 // Guess, which may be empty, is a set to try first, such as that of [Why]. The entries
 // up to the moment are held in memory. The error is [ErrUnmet] if the condition does
 // not hold with all signals.
-func Minimize(ctx context.Context, r *replay.Replay, at replay.Moment, holds Condition, guess []eventlog.Seq) (Minimal, error) {
+func Minimize(ctx context.Context, r *replay.Replay, at replay.Moment, holds Criterion, guess []eventlog.Seq) (Minimal, error) {
 	t, err := newTrial(ctx, r, at)
 	if err != nil {
 		return Minimal{}, err
@@ -37,7 +37,7 @@ func Minimize(ctx context.Context, r *replay.Replay, at replay.Moment, holds Con
 	return t.minimize(ctx, at, holds, guess)
 }
 
-func (t *trial) minimize(ctx context.Context, at replay.Moment, holds Condition, guess []eventlog.Seq) (Minimal, error) {
+func (t *trial) minimize(ctx context.Context, at replay.Moment, holds Criterion, guess []eventlog.Seq) (Minimal, error) {
 	all := t.signals()
 	test := func(list []eventlog.Seq) (bool, error) {
 		f, err := t.fold(ctx, setOf(list))

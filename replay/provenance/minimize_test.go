@@ -19,7 +19,7 @@ import (
 
 // holdsWith reports whether a condition holds at a moment of the session with only some
 // of its signals, by a replay of a variant.
-func holdsWith(t require.TestingT, m *memory, at replay.Moment, holds provenance.Condition, signals []eventlog.Seq) bool {
+func holdsWith(t require.TestingT, m *memory, at replay.Moment, holds provenance.Criterion, signals []eventlog.Seq) bool {
 	kept := map[eventlog.Seq]bool{}
 	for _, seq := range signals {
 		kept[seq] = true

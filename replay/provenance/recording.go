@@ -36,7 +36,7 @@ type Extract struct {
 // of the signals become those of session time if they differ from it. The error is
 // [ErrStandalone] if the condition does not hold then, for example because a declaration
 // came into force between two signals.
-func Standalone(ctx context.Context, r *replay.Replay, at replay.Moment, signals []eventlog.Seq, holds Condition) (*Extract, error) {
+func Standalone(ctx context.Context, r *replay.Replay, at replay.Moment, signals []eventlog.Seq, holds Criterion) (*Extract, error) {
 	t, err := newTrial(ctx, r, at)
 	if err != nil {
 		return nil, err

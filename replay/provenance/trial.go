@@ -13,8 +13,8 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// Condition judges the state at a moment of a changed session. An error ends the search.
-type Condition func(ctx context.Context, f *projection.Fold) (bool, error)
+// Criterion judges the state at a moment of a changed session. An error ends the search.
+type Criterion func(ctx context.Context, f *projection.Fold) (bool, error)
 
 // maxTrialBytes bounds the data of the entries that a trial holds in memory.
 const maxTrialBytes = 1 << 30
@@ -91,7 +91,7 @@ func (t *trial) fold(ctx context.Context, kept map[eventlog.Seq]bool) (*projecti
 
 // Same returns the condition that a value is what it is at a moment of a session, and
 // takes the same course from there.
-func Same(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment) (Condition, error) {
+func Same(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment) (Criterion, error) {
 	f, err := r.At(ctx, at)
 	if err != nil {
 		return nil, err

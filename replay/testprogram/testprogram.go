@@ -91,7 +91,7 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("%s failed: %s; it must exit with 0 for good, 1..124 for bad, or 125 to skip", e.Name, e.Status)
+	return fmt.Sprintf("%s failed with %s; it must exit with 0 for good, 1..124 for bad, or 125 to skip", e.Name, e.Status)
 }
 
 // Run runs the program once, with stdin as its input and env in addition to p.Env. The
@@ -198,7 +198,7 @@ func (r *run) do(ctx context.Context, stdin []byte, env []string) (*os.ProcessSt
 	if !within(r.grace, drained) {
 		_ = outRead.Close() // ends the read
 		if !within(r.grace, drained) {
-			return cmd.ProcessState, &FailedError{args[0], "its output cannot be written"}
+			return cmd.ProcessState, &FailedError{args[0], "output that cannot be written"}
 		}
 	}
 	return cmd.ProcessState, nil

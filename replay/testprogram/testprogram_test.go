@@ -114,7 +114,7 @@ func TestExitCodesAreVerdicts(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("exit status %d", code), failed.Status)
 	}
 	_, err := program(t, "die").Run(t.Context(), nil)
-	require.ErrorContains(t, err, "failed: signal: killed; it must exit with 0 for good, 1..124 for bad, or 125 to skip")
+	require.ErrorContains(t, err, "failed with signal: killed; it must exit with 0 for good, 1..124 for bad, or 125 to skip")
 }
 
 func TestProgramsThatCannotStart(t *testing.T) {

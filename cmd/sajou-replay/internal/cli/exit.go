@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sajou-dev/sajou-go/director/play"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
@@ -26,6 +28,7 @@ const (
 	ExitLocked       = 6
 	ExitCannotRun    = 7
 	ExitUntestable   = 125
+	ExitNoVerdict    = 128
 	ExitInterrupted  = 130
 )
 
@@ -103,9 +106,45 @@ func IsA[E error](err error) bool {
 	return ok
 }
 
+// VerdictCommand is the annotation of a command whose exit codes are the verdicts of
+// git bisect run. Its value names a flag with which the codes are the ordinary ones.
+const VerdictCommand = "verdict"
+
+// GivesVerdict reports whether the exit code of a parsed command is a verdict.
+func GivesVerdict(cmd *cobra.Command) bool {
+	unless, verdict := cmd.Annotations[VerdictCommand]
+	return verdict && !cmd.Flags().Changed(unless)
+}
+
+// VerdictOnly returns the error of such a command. Its verdicts stay as they are: nil is
+// good, [AnswerNo] is bad, and [ExitUntestable] a skip. For git the codes 2 to 127 are bad
+// too, so every other error gets a code above them. Incomplete says that the command could
+// not read everything, so that its verdict is none.
+func VerdictOnly(err error, incomplete bool) error {
+	code := 0
+	if err != nil {
+		code, _ = judge(err)
+	}
+	var cause error
+	switch {
+	case err == nil || errors.Is(err, AnswerNo):
+		if !incomplete {
+			return err
+		}
+		cause = errors.New("the store lost entries, so the verdict does not count")
+	case code == ExitUntestable && !incomplete, code == ExitInterrupted:
+		return err
+	default:
+		if e, ok := errors.AsType[*ExitError](err); !ok || e.Cause != nil {
+			cause = err
+		}
+	}
+	return &ExitError{ExitNoVerdict, cause}
+}
+
 // packages are the prefixes by which errors name their package. They mean nothing
 // to the user of a command.
-var packages = []string{"sajou: ", "eventlog: ", "replay: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: ", "provenance: "}
+var packages = []string{"sajou: ", "eventlog: ", "replay: ", "bisect: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: ", "provenance: "}
 
 // OneLine returns a message in one line, without the names of packages.
 func OneLine(message string) string {

@@ -39,7 +39,13 @@ func (m *MemoryLimit) Watch(cmd *cobra.Command) error {
 	m.doing = cmd.CommandPath()
 	var watcher memlimit.Watcher
 	if m.End != nil {
-		watcher.End = func(over *memlimit.ExceededError) { m.End(m.exceeded(over)) }
+		watcher.End = func(over *memlimit.ExceededError) {
+			err := m.exceeded(over)
+			if GivesVerdict(cmd) {
+				err = VerdictOnly(err, true)
+			}
+			m.End(err)
+		}
 	}
 	ctx, stop := watcher.Watch(cmd.Context(), limit)
 	m.stop = stop

@@ -74,7 +74,7 @@ func extractTest(ctx context.Context, t *cli.OpenedSession, m replay.Moment, tex
 		return nil, err
 	}
 	var values []provenance.Expected
-	var conditions []provenance.Condition
+	var conditions []provenance.Criterion
 	var first provenance.StatePath
 	for i, text := range texts {
 		path, err := provenance.ParsePath(text)
@@ -122,7 +122,7 @@ func extractTest(ctx context.Context, t *cli.OpenedSession, m replay.Moment, tex
 }
 
 // valueIs returns the condition that a value is v, whatever its course is.
-func valueIs(path provenance.StatePath, v any) provenance.Condition {
+func valueIs(path provenance.StatePath, v any) provenance.Criterion {
 	want, _ := json.Marshal(v) // plain values have a JSON form
 	return func(_ context.Context, f *projection.Fold) (bool, error) {
 		now, _ := path.In(f)

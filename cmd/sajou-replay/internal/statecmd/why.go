@@ -196,7 +196,7 @@ func (w *whyFlags) showSlice(a *cli.App, s *provenance.Slice) error {
 }
 
 // condition returns what --minimize keeps.
-func (w *whyFlags) condition(ctx context.Context, t *cli.OpenedSession, m replay.Moment, path provenance.StatePath) (provenance.Condition, error) {
+func (w *whyFlags) condition(ctx context.Context, t *cli.OpenedSession, m replay.Moment, path provenance.StatePath) (provenance.Criterion, error) {
 	switch {
 	case w.look.image != "":
 		c, err := w.look.load(ctx)
@@ -230,7 +230,7 @@ func (w *whyFlags) condition(ctx context.Context, t *cli.OpenedSession, m replay
 }
 
 // minimal finds the minimal signals; the slice of the path is the first guess.
-func minimal(ctx context.Context, t *cli.OpenedSession, m replay.Moment, path provenance.StatePath, holds provenance.Condition) (provenance.Minimal, error) {
+func minimal(ctx context.Context, t *cli.OpenedSession, m replay.Moment, path provenance.StatePath, holds provenance.Criterion) (provenance.Minimal, error) {
 	var guess []eventlog.Seq
 	s, err := provenance.Why(ctx, t.Travel, path, m)
 	switch {
