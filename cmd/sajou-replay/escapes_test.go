@@ -184,7 +184,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("bisect", name, "--where", "at > 5.0")
 		both("check", name, "end", "--where", "at > 5.0")
 		both("play", name, "--rate", "0", "--fps", "0")
-		command(store, "", "play", name, "--stage", "--rate", "0", "--fps", "1")
+		command(store, "", "play", name, "--stage", "-o", "text", "--rate", "0", "--fps", "1")
 		both("grep", "end", name)
 		both("grep", "-e", ".", name)
 		both("grep", hostileText, name)
@@ -194,7 +194,10 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		command(store, "", "export", name)
 		command(store, "", "export", name, "--all")
 		command(store, "", "export", name, "--format", hostileText)
-		command(store, "", "export", name, "--format", "perfetto")
+		for _, format := range []string{"perfetto", "asciicast", "html"} {
+			command(store, "", "export", name, "--format", format)
+		}
+		both("report", "--time", name)
 		command(store, "", "render", name, "end", "-O", "-")
 		command(store, "", "render", name, "end", "-O", filepath.Join(dir, "x.svg"))
 		for _, sub := range []string{"build", "ls", "verify", "drop"} {
