@@ -90,6 +90,12 @@ func newDesk(t require.TestingT, travel *replay.Replay, cfg debugger.Config) *de
 	}
 	cfg.Rate, cfg.Frame, cfg.Idle, cfg.Compile = 1, 100*time.Millisecond, time.Hour, compile
 	cfg.Bookmarks = func() ([]debugger.NamedMoment, error) { return d.marks, nil }
+	cfg.View = func(_ context.Context, agent string, at replay.Moment) (any, error) {
+		if agent != "ann" {
+			return nil, fmt.Errorf("no agent %q", agent)
+		}
+		return map[string]any{"seq": int64(at.Seq)}, nil
+	}
 	cfg.Mark = func(name string, at replay.Moment) error {
 		if name == "bad" {
 			return fmt.Errorf("no name")
