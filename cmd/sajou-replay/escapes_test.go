@@ -173,6 +173,11 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		}
 		both("blame", name, "stage.entities."+hostileText)
 		both("blame", name, "stage.entities", "--all")
+		both("why", name, "end")
+		both("why", name, "end", "stage.entities."+hostileText, "--minimize")
+		command(store, "", "why", name, "end", "--dot")
+		command(store, "", "why", name, "end", "--svg")
+		command(store, "", "extract-test", name, "end", "stage.entities."+hostileText, "-O", "-")
 		both("scan", name, "--where", "true")
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
