@@ -173,6 +173,11 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		}
 		both("blame", name, "stage.entities."+hostileText)
 		both("blame", name, "stage.entities", "--all")
+		both("why", name, "end")
+		both("why", name, "end", "stage.entities."+hostileText, "--minimize")
+		command(store, "", "why", name, "end", "--dot")
+		command(store, "", "why", name, "end", "--svg")
+		command(store, "", "extract-test", name, "end", "stage.entities."+hostileText, "-O", "-")
 		both("scan", name, "--where", "true")
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
@@ -195,7 +200,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("report", "--time", name)
 		command(store, "", "render", name, "end", "-O", "-")
 		command(store, "", "render", name, "end", "-O", filepath.Join(dir, "x.svg"))
-		for _, sub := range []string{"build", "ls", "verify", "drop"} {
+		for _, sub := range []string{"build", "ls", "verify", "digests", "drop"} {
 			both("snapshot", sub, name)
 		}
 		both("define", "ls", name)
@@ -209,11 +214,15 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("show", name, "corr:"+hostileText)
 		both("mark", "rm", hostileText, "-s", name)
 	}
+	both("check", "--corpus", dir)
 	both("mark", "ls", "--all")
 	both("mark", "rm", "a", "-s", "planted")
 	both("mark", "import", broken)
 	both("diff", "--rec", "planted", "claude")
 	both("diff", "--rec", "planted", "claude", "--all")
+	command(store, "", "fork", "planted", "3", "--drop", "3", "--out", hostileText+"-fork")
+	both("fork", "planted", "3", "--set", hostileText, "--out", "other")
+	both("info", hostileText+"-fork")
 	both("ls")
 	both("formats")
 	both("find", "--dir", dir)
