@@ -25,6 +25,18 @@ type CommandSink interface {
 	OnInterrupt(Interrupt)
 }
 
+// PerformanceSink is an optional interface of a [CommandSink] that also receives the
+// beginning and the end of each performance, in the order of the commands.
+type PerformanceSink interface {
+	// OnPerformance reports a performance that its signal has just made. It is valid
+	// only during the call. It does not say yet whether the performance waits for its
+	// guard.
+	OnPerformance(p Performance)
+	// OnPerformanceEnd reports the end of a performance, after the last of its
+	// commands; after an OnInterrupt if it was interrupted.
+	OnPerformanceEnd(at time.Duration, performanceID string)
+}
+
 // ActionStart is the beginning of an animated action.
 type ActionStart struct {
 	At            time.Duration // session time

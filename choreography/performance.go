@@ -27,6 +27,9 @@ type Performance struct {
 // ID returns "p-<seq>-<index>".
 func (p Performance) ID() string { return p.p.ID() }
 
+// Name returns the id of its definition, "" if that has none.
+func (p Performance) Name() string { return p.p.def.Name() }
+
 // Guard yields the names that the performance holds, or waits for if it is
 // queued, in the order of its definition.
 func (p Performance) Guard() iter.Seq[string] {

@@ -23,6 +23,7 @@ type Scheduler struct {
 	catalog  *language.Catalog
 	registry registry
 	sink     CommandSink
+	watcher  PerformanceSink // the sink, if it is one
 	observer ActObserver
 	blocked  BlockObserver // the observer, if it is one
 	asking   *performance  // whose step asks the stage now
@@ -264,9 +265,13 @@ func (s *Scheduler) Asking() (seq uint64, index uint32, ok bool) {
 // Performing reports whether any definition is in force.
 func (s *Scheduler) Performing() bool { return len(s.registry.all) > 0 }
 
-// SetSink makes the scheduler send commands to sink from now on. With nil, the
-// initial state, no command is built.
-func (s *Scheduler) SetSink(sink CommandSink) { s.sink = sink }
+// SetSink makes the scheduler send commands to sink from now on, and if it is a
+// [PerformanceSink] the beginnings and ends of performances. With nil, the initial
+// state, no command is built.
+func (s *Scheduler) SetSink(sink CommandSink) {
+	s.sink = sink
+	s.watcher, _ = sink.(PerformanceSink)
+}
 
 // UnderWay sends sink an [ActionStart] and an [ActionUpdate] for each running animation,
 // performance by performance in the order they were made. The start has the time at which
@@ -445,6 +450,9 @@ func (s *Scheduler) add(like performance, d *definition.Definition) *performance
 	}
 	p.root = cursor{node: main.First, end: main.End, kids: kids}
 	s.enlist(p)
+	if s.watcher != nil {
+		s.watcher.OnPerformance(s.view(p))
+	}
 	return p
 }
 
@@ -485,6 +493,9 @@ func (s *Scheduler) enlist(p *performance) {
 // remove takes p, which must be off the heap, out of the lists. The caller settles
 // the names of its guard.
 func (s *Scheduler) remove(p *performance) {
+	if s.watcher != nil {
+		s.watcher.OnPerformanceEnd(time.Duration(s.now), p.ID())
+	}
 	s.release(p)
 	s.active--
 	s.leave(p.def)

@@ -68,7 +68,8 @@ func SplitWord(data []byte) (word string, v signal.Value, err error) {
 // opened is the content of a session's first entry.
 type opened struct {
 	time  TimeAuthority
-	rules int // 0: it records none
+	rules int   // by which the session is folded; 0: it records none
+	fork  *Fork // nil: it is no fork
 }
 
 func openedOf(e *eventlog.Entry) (opened, error) {
@@ -89,6 +90,12 @@ func openedOf(e *eventlog.Entry) (opened, error) {
 			return opened{}, bad
 		}
 		o.rules = int(n)
+	}
+	if label, ok := v.Get(memberFork); ok && o.rules == rulesForks {
+		if o.fork = parseFork(label, 1); o.fork == nil {
+			return opened{}, bad
+		}
+		o.rules = o.fork.rules
 	}
 	return o, nil
 }

@@ -17,6 +17,10 @@ import (
 //	2  a tick that only moves time makes no context stale: see agents.KindTimeTick;
 //	   the stage notes references of steps and guards that do not resolve
 //
+// The first entry of a fork records number 3, so that a program that does not know the label
+// of forks refuses to fold it, and the number of its parent beside it; see [Fork]. No other
+// session records 3.
+//
 // A session is folded by the rules under which it was recorded, from [FirstRules] on. One
 // of lower rules is folded by those of FirstRules: its chain and its entries are what
 // they were, but what its agents were really sent can no longer be proven, and such
@@ -30,6 +34,9 @@ const FirstRules = 1
 // rulesUnresolved is the number of the rules from which on the stage notes references
 // that do not resolve.
 const rulesUnresolved = 2
+
+// rulesForks is the number that the first entry of a fork records.
+const rulesForks = 3
 
 // ErrRules marks a session that was recorded under other rules than those of
 // this program; see [RulesError].
@@ -53,8 +60,8 @@ func (e *RulesError) Error() string {
 
 func (e *RulesError) Unwrap() error { return ErrRules }
 
-// RulesOf returns the number of the rules that a session's first entry records:
-// 0 if it records none, or if e does not open a session.
+// RulesOf returns the number of the rules that a session's first entry records, for a
+// fork that of its parent: 0 if it records none, or if e does not open a session.
 func RulesOf(e *eventlog.Entry) int {
 	if e.Kind != eventlog.KindSession {
 		return 0

@@ -52,7 +52,7 @@ func stageProjection(pc ProjectionConfig) projection.Projection {
 		Join: func(s projection.State, before func(string) projection.State) {
 			st := s.(*stageState)
 			if ses, ok := before(ProjectionSession).(*State); ok && ses.time.Authority != "" {
-				st.follow(ses.rules)
+				st.follow(ses.rules, ses.fork)
 			}
 			if p, ok := before(ProjectionPerformances).(*Performances); ok {
 				st.performances = p
@@ -62,9 +62,13 @@ func stageProjection(pc ProjectionConfig) projection.Projection {
 	}
 }
 
-// follow has the stage fold by the rules of a number, which is not in its state: a fold
-// that has applied no entry gets it from the first one.
-func (s *stageState) follow(rules int) {
+// follow has the stage fold by the rules of a number and show that the session is a fork,
+// neither of which is in its state: a fold that has applied no entry gets it from the
+// first one.
+func (s *stageState) follow(rules int, fork *Fork) {
+	if fork != nil {
+		s.SetMark(fork.Title())
+	}
 	if rules < rulesUnresolved {
 		s.IgnoreUnresolved()
 	}
@@ -72,7 +76,7 @@ func (s *stageState) follow(rules int) {
 
 func (s *stageState) Apply(e *eventlog.Entry) {
 	if e.Seq == 1 {
-		s.follow(RulesOf(e))
+		s.follow(RulesOf(e), ForkOf(e))
 	}
 	switch e.Kind {
 	case eventlog.KindSignal:

@@ -30,6 +30,7 @@ type State struct {
 	rules   int // that the first entry records; 0: none
 	counts  [eventlog.KindSession + 1]uint64
 	flagged uint64 // signals recorded although the schema refuses them
+	fork    *Fork  // the label of a fork; nil: it is none
 }
 
 // StateOf returns the state of [ProjectionSession] where a fold stands, nil if the
@@ -46,6 +47,9 @@ func (s *State) Time() Time { return s.time }
 // has recorded none; see [Rules].
 func (s *State) Rules() int { return s.rules }
 
+// Fork returns the label of the session, nil if it is no fork. It must not be changed.
+func (s *State) Fork() *Fork { return s.fork }
+
 // Advance implements [projection.State]: time alone changes nothing here.
 func (s *State) Advance(time.Duration) {}
 
@@ -57,7 +61,7 @@ func (s *State) Apply(e *eventlog.Entry) {
 	switch e.Kind {
 	case eventlog.KindSession:
 		if o, err := openedOf(e); err == nil && s.time.Authority == "" {
-			s.time.Authority, s.rules = o.time, o.rules
+			s.time.Authority, s.rules, s.fork = o.time, o.rules, o.fork
 		} else if origin, ok := clockOf(e); ok && s.time.WantsOrigin() {
 			s.time.Origin, s.time.HasOrigin = origin, true
 		}
@@ -84,7 +88,10 @@ func signalArity(data []byte) (regular bool, err error) {
 // Append implements [projection.State].
 func (s *State) Append(dst []byte) []byte {
 	n := 4 + uint32(len(s.counts))
-	if s.rules != 0 { // without a number the bytes are those from before there was one
+	if s.rules != 0 || s.fork != nil { // without a number the bytes are those from before there was one
+		n++
+	}
+	if s.fork != nil {
 		n++
 	}
 	dst = msgp.AppendArrayHeader(dst, n)
@@ -95,8 +102,11 @@ func (s *State) Append(dst []byte) []byte {
 	for _, n := range s.counts {
 		dst = msgp.AppendUint64(dst, n)
 	}
-	if s.rules != 0 {
+	if s.rules != 0 || s.fork != nil {
 		dst = msgp.AppendInt(dst, s.rules)
+	}
+	if s.fork != nil {
+		dst = append(dst, s.fork.value()...)
 	}
 	return dst
 }
@@ -110,9 +120,10 @@ func restoreState(data []byte) (projection.State, error) {
 	s := &State{}
 	fields := 4 + len(s.counts)
 	n, _, err := msgp.ReadArrayHeaderBytes(data)
-	recorded := err == nil && int(n) == fields+1 // with the number of rules
+	forked := err == nil && int(n) == fields+2             // with the label of a fork
+	recorded := forked || err == nil && int(n) == fields+1 // with the number of rules
 	if recorded {
-		fields++
+		fields = int(n)
 	}
 	r := statecodec.Reader{Rest: data}
 	r.Fields(fields, "a session")
@@ -123,7 +134,13 @@ func restoreState(data []byte) (projection.State, error) {
 	for i := range s.counts {
 		s.counts[i] = uint64(r.Between(0, math.MaxInt64, "a number of entries"))
 	}
-	if recorded {
+	switch {
+	case forked:
+		s.rules = int(r.Between(0, math.MaxInt32, "a number of rules"))
+		if label, rest, err := signal.CheckValue(r.Rest); r.Err == nil && err == nil {
+			s.fork, r.Rest = parseFork(label, 1), rest
+		}
+	case recorded:
 		s.rules = int(r.Between(1, math.MaxInt32, "a number of rules"))
 	}
 	if err := r.End(); err != nil {
@@ -133,7 +150,9 @@ func restoreState(data []byte) (projection.State, error) {
 	switch {
 	case opened && !s.time.Authority.Valid():
 		return nil, fmt.Errorf("%w: no time authority %q", errState, s.time.Authority)
-	case !opened && s.rules != 0:
+	case forked && (s.fork == nil || s.fork.rules != s.rules):
+		return nil, fmt.Errorf("%w: a label that is none of a fork", errState)
+	case !opened && (s.rules != 0 || forked):
 		return nil, fmt.Errorf("%w: rules that no entry records", errState)
 	case opened && s.counts[eventlog.KindSession] == 0, s.counts[0] != 0, s.flagged > s.counts[eventlog.KindSignal]:
 		return nil, fmt.Errorf("%w: numbers that do not fit", errState)
@@ -146,8 +165,8 @@ func restoreState(data []byte) (projection.State, error) {
 	return s, nil
 }
 
-// View shows entries (the number of each kind), flagged, origin (in milliseconds of
-// Unix time, if there is one), rules and time.
+// View shows entries (the number of each kind), flagged, fork (of a fork: parent, head and
+// at), origin (in milliseconds of Unix time, if there is one), rules and time.
 func (s *State) View() any {
 	entries := make(map[string]any, len(s.counts))
 	for k := eventlog.KindSignal; k.Valid(); k++ {
@@ -165,6 +184,9 @@ func (s *State) View() any {
 		const ms = int64(time.Millisecond)
 		view["origin"] = float64(s.time.Origin/ms) + float64(s.time.Origin%ms)/float64(ms)
 	}
+	if s.fork != nil {
+		view["fork"] = map[string]any{"parent": s.fork.Parent, "head": s.fork.Head.String(), "at": int64(s.fork.At)}
+	}
 	return view
 }
 
@@ -173,4 +195,4 @@ func (s *State) View() any {
 // asks for another one.
 func (s *State) Vocabulary() []string { return stateMembers }
 
-var stateMembers = []string{"entries", "flagged", "origin", "rules", "time"}
+var stateMembers = []string{"entries", "flagged", "fork", "origin", "rules", "time"}

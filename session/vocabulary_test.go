@@ -9,6 +9,7 @@ import (
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay/fork"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/session"
 )
@@ -45,6 +46,11 @@ func TestVocabulary(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(state())
+	_, head, err := eng.Fork(t.Context(), ses.Name(), "fork", fork.Config{})
+	require.NoError(t, err)
+	forked, err := enginetest.ReplayedAt(t.Context(), eng, "fork", head.Seq)
+	require.NoError(t, err)
+	look(forked)
 	for _, p := range session.Projections(session.ProjectionConfig{}) {
 		closed, ok := p.New().(where.Closed)
 		if named := p.Name == "session" || p.Name == "stage" || p.Name == "world"; named != ok {

@@ -15,6 +15,10 @@ type Frame struct {
 	Figures []Figure // in the order they are drawn: by layer, then y, then id
 	Beams   []Beam   // in the order they began
 	Sounds  []Sound  // the most recent, oldest first
+
+	// Mark is what every picture of the session has to say of it, "" for nothing; see
+	// [Stage.SetMark].
+	Mark string
 }
 
 // Figure is one entity in a frame.
@@ -53,9 +57,13 @@ type Sound struct {
 	Entity string
 }
 
+// SetMark has every frame say something of the session, such as that it was never
+// recorded. It is not part of the state, and must be set again on a restored stage.
+func (s *Stage) SetMark(text string) { s.mark = text }
+
 // Frame returns the visible stage at the current instant.
 func (s *Stage) Frame() *Frame {
-	f := &Frame{At: s.now, Scene: s.scene, Sounds: slices.Clone(s.sounds), Beams: s.frameBeams()}
+	f := &Frame{At: s.now, Scene: s.scene, Sounds: slices.Clone(s.sounds), Beams: s.frameBeams(), Mark: s.mark}
 	f.Figures = make([]Figure, 0, s.count)
 	for e := s.first; e != nil; e = e.next {
 		f.Figures = append(f.Figures, s.figure(e))

@@ -170,6 +170,8 @@ type Stage struct {
 	// ignoresUnresolved says that references that do not resolve are not noted.
 	ignoresUnresolved bool
 
+	mark string // see SetMark
+
 	beams       []*beam // in the order they began
 	sounds      []Sound
 	diagnostics diagnostics

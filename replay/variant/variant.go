@@ -46,12 +46,14 @@
 package variant
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"iter"
 	"sort"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -132,6 +134,24 @@ func (v *Variant) Parent(seq eventlog.Seq) (parent eventlog.Seq, ok bool) {
 		return q - 1, false
 	}
 	return q, true
+}
+
+// Changed reports whether an entry of the variant was inserted, or is not what the parent
+// has in its place.
+func (v *Variant) Changed(seq eventlog.Seq) bool {
+	q, recorded := v.Parent(seq)
+	i, found := v.at(q)
+	return !recorded || found && (v.points[i].drop || v.points[i].set != nil)
+}
+
+// Dropped returns the entry in the place of a dropped one at a session time.
+func Dropped(at time.Duration) eventlog.Draft {
+	return eventlog.Draft{Kind: eventlog.KindSession, At: at, Data: droppedData}
+}
+
+// IsDropped reports whether an entry is in the place of a dropped one.
+func IsDropped(e *eventlog.Entry) bool {
+	return e.Kind == eventlog.KindSession && bytes.Equal(e.Data, droppedData)
 }
 
 // Seq returns the number that an entry of the parent has in the variant.
@@ -235,7 +255,8 @@ func (v *Variant) changed(e *eventlog.Entry, seq eventlog.Seq, k int) eventlog.E
 		p := &v.points[k]
 		switch {
 		case p.drop:
-			made := v.made(&eventlog.Draft{Kind: eventlog.KindSession, At: e.At, Data: droppedData}, "", seq, p.digest, e.Hash, 0)
+			d := Dropped(e.At)
+			made := v.made(&d, "", seq, p.digest, e.Hash, 0)
 			made.Batch = e.Batch
 			return made
 		case p.set != nil:

@@ -48,6 +48,7 @@ const (
 	BoxBubble BoxKind = "bubble" // a speech, without its tail
 	BoxNote   BoxKind = "note"   // the name of a sound
 	BoxCount  BoxKind = "count"  // the number of omitted elements
+	BoxMark   BoxKind = "mark"   // the mark of the frame
 	BoxText   BoxKind = "text"   // a text of a page, a timeline or a sequence diagram
 	BoxBar    BoxKind = "bar"    // a bar of a timeline
 )

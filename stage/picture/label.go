@@ -45,7 +45,10 @@ func (s *stylist) placeTexts(most int) placedTexts {
 		}
 	}
 	var t placedTexts
-	var count area
+	var count, mark area
+	if s.f.Mark != "" {
+		mark = s.markArea()
+	}
 	if most > 0 {
 		count = s.countArea(most)
 	}
@@ -55,7 +58,35 @@ func (s *stylist) placeTexts(most int) placedTexts {
 	if most > 0 {
 		t.labels = append(t.labels, s.count(count)...)
 	}
+	if s.f.Mark != "" {
+		t.labels = append(t.labels, s.writeMark(mark)...)
+	}
 	return t
+}
+
+// markText returns the frame's mark as far as there is room for it.
+func (s *stylist) markText() string {
+	return shorten(clean(s.f.Mark), float64(countSize*s.u), true, s.width-float64(32*s.u))
+}
+
+// markArea returns the area of the frame's mark: the upper left corner, or the nearest
+// area without a figure.
+func (s *stylist) markArea() area {
+	w := min(width(s.markText(), float64(countSize*s.u), true)+float64(16*s.u), s.width)
+	corner := area{float64(8 * s.u), float64(8 * s.u), w, float64(20 * s.u)}
+	at, _ := s.written.find(corner, area{w: s.width, h: s.height}, nearness)
+	s.written.take(at)
+	return at
+}
+
+// writeMark writes the frame's mark.
+func (s *stylist) writeMark(at area) []shape {
+	size, text := float64(countSize*s.u), s.markText()
+	s.box(BoxMark, "", at, text)
+	return []shape{
+		{kind: rect, x: at.x, y: at.y, w: at.w, h: at.h, r: at.h / 2, fill: amber},
+		textShape(at.x+float64(at.w/2), at.y+float64(at.h/2)+float64(size*.35), size, middle, true, ink, text),
+	}
 }
 
 const countSize = 12.5

@@ -131,6 +131,9 @@ func (t *terminal) frame(f *stage.Frame) {
 		}
 		t.put(0, corner, note, gold)
 	}
+	if f.Mark != "" {
+		t.put(0, 0, displaywidth.TruncateString(clean(f.Mark), t.cols, "…"), gold)
+	}
 }
 
 // stateColor returns the color in which a state is written.
