@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
@@ -124,15 +123,6 @@ func questions() map[string]func(ctx context.Context, r *replay.Replay) error {
 		"scan entries":       scan(replay.NeedsEntry, replay.All),
 		"scan states":        scan(replay.NeedsState, replay.Last),
 		"scan changes":       scan(replay.NeedsPrev, replay.First),
-		"bisect": func(ctx context.Context, r *replay.Replay) error {
-			_, err := r.Bisect(ctx, 0, 9, func(_ context.Context, m replay.Moment, _ *projection.Fold) (replay.TestResult, error) {
-				if m.Seq >= 4 {
-					return replay.Bad, nil
-				}
-				return replay.Good, nil
-			})
-			return err
-		},
 		"play": play(replay.PlayerConfig{From: at(1), To: at(9), Idle: 10 * ms}, func(ctx context.Context, p *replay.Player) error {
 			for now := 0 * ms; p.State().Playing && now < 400*ms; now += 15 * ms {
 				if err := p.Tick(ctx, now); err != nil {

@@ -3,11 +3,11 @@
 // A [Replay] is a session's entries, the projections to fold them with and, if there
 // are any, saved images to start from. It returns the state at any [Moment]
 // ([Replay.At]) and the commands of a stretch ([Replay.Commands]), and finds the
-// first entry at which a predicate holds ([Replay.Scan]) or a test fails
-// ([Replay.Bisect]). [Replay.Moments] visits every moment at which the state can
-// change, also between entries. A [Cursor] stands at one moment and steps. A [Player] plays a range
-// to a sink of commands or a [Screen], on any clock. An [Address] is the written form of
-// a moment.
+// first entry at which a predicate holds ([Replay.Scan]). [Replay.Moments] visits every
+// moment at which the state can change, also between entries. A [Cursor] stands at one
+// moment and steps. A [Player] plays a range to a sink of commands or a [Screen], on any
+// clock. An [Address] is the written form of a moment. Package bisect searches with tests
+// that are expensive to run.
 //
 // # Moments
 //

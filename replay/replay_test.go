@@ -67,22 +67,6 @@ func ExampleReplay_Scan() {
 	// Output: 4 <nil>
 }
 
-func ExampleReplay_Bisect() {
-	s := &tape{}
-	for range 1000 {
-		s.add(10*ms, 1)
-	}
-	r := replay.Open(s, toys, nil)
-	found, err := r.Bisect(context.Background(), 0, 1000, func(_ context.Context, _ replay.Moment, f *projection.Fold) (replay.TestResult, error) {
-		if f.State("band").(*band).finished >= 700 {
-			return replay.Bad, nil
-		}
-		return replay.Good, nil
-	})
-	fmt.Println(found, err)
-	// Output: 701 is the first bad entry (12 tests) <nil>
-}
-
 func genTape(t *rapid.T) *tape {
 	s := &tape{}
 	for range rapid.IntRange(1, 40).Draw(t, "entries") {

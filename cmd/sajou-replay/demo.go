@@ -24,6 +24,7 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage"
@@ -326,22 +327,33 @@ func demoScan(ctx context.Context, a *cli.App, t *cli.OpenedSession) (eventlog.S
 	return 0, cli.Fail(cli.ExitNo, "the demo's bug was not found")
 }
 
-// demoBisect shows each test and returns the first bad entry.
+// demoBisect shows each test and returns the first bad entry. The expression stands for
+// a test that is expensive to run.
 func demoBisect(ctx context.Context, a *cli.App, t *cli.OpenedSession) (eventlog.Seq, error) {
 	wrong, err := where.Compile(demoWrong, session.Projections(session.ProjectionConfig{}))
 	if err != nil {
 		return 0, err
 	}
-	test := statecmd.ExpressionTest(t, wrong)
-	found, err := t.Travel.Bisect(ctx, 0, t.Travel.Head().Seq, func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.TestResult, error) {
-		verdict, err := test(ctx, m, f)
-		if err != nil {
-			return 0, err
-		}
-		return verdict, say(a, "%6d  %s  %v", m.Seq, cli.ClockText(f.At()), verdict)
+	test := bisect.Test{
+		Input: func(_ context.Context, s *replay.ScanStep) (bisect.InputHash, error) {
+			state, err := cli.Marshal(s.View())
+			return bisect.HashInput(state), err
+		},
+		Judge: func(ctx context.Context, _ replay.Moment, f *projection.Fold) (bisect.TestResult, error) {
+			if is, err := wrong.Match(ctx, where.Input{State: f}); err != nil || !is {
+				return bisect.Good, err
+			}
+			return bisect.Bad, nil
+		},
+	}
+	var failed error
+	found, err := bisect.Find(ctx, t.Travel, replay.Moment{}, cli.MomentOf(t.Travel.Head().Seq), test, bisect.Config{
+		Judged: func(j bisect.Judged) {
+			failed = errors.Join(failed, say(a, "%10v  %s  %v", j.Moment, cli.ClockText(j.At), j.Result))
+		},
 	})
-	if err != nil {
+	if err := errors.Join(err, failed); err != nil {
 		return 0, err
 	}
-	return found.Bad, say(a, "%v\n", found)
+	return found.Onset.Bad.Seq, say(a, "good at %v, bad at %v: a transition (%d tests)\n", found.Onset.Good, found.Onset.Bad, found.Tests)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrEndpoint says that an end of the range is not what it was given as.
-var ErrEndpoint = replay.ErrEndpoint
+var ErrEndpoint = errors.New("endpoint of the bisection does not hold")
 
 // ErrAlike says that the test sees the same at both ends of the range, so it cannot find
 // one good and the other bad.
@@ -28,13 +28,13 @@ func (e *EndpointError) Error() string {
 func (e *EndpointError) Unwrap() error { return ErrEndpoint }
 
 // Err returns the reason for which the search cannot go on: an [EndpointError], or
-// [ErrAlike] before the first judgment. Only the goal [Any] needs ends that hold.
+// [ErrAlike] before the first judgment of either. Only the goal [Any] needs ends that hold.
 func (s *Search) Err() error {
 	n := len(s.stretches)
 	if s.opts.Goal != Any {
 		return nil
 	}
-	if n == 0 || s.class[0] == s.class[n-1] {
+	if n == 0 || s.class[0] == s.class[n-1] && s.Result(0) == 0 {
 		return fmt.Errorf("bisect: %w", ErrAlike)
 	}
 	if got := s.Result(0); got != 0 && got != Good {
@@ -46,9 +46,9 @@ func (s *Search) Err() error {
 	return nil
 }
 
-// Run is a maximal run of judged stretches with one result. Stretches between First and
+// Phase is a maximal run of judged stretches with one result. Stretches between First and
 // Last have the same result, were skipped, or have none.
-type Run struct {
+type Phase struct {
 	First, Last int
 	Result      TestResult // Good or Bad
 }
@@ -69,8 +69,8 @@ type Conclusion struct {
 	Judged     int // the number of stretches that are known to be good or bad
 	Skipped    int // the number of stretches that the test skipped
 
-	// Runs alternate between good and bad.
-	Runs []Run
+	// Phases alternate between good and bad.
+	Phases []Phase
 
 	// Found says whether there is a transition from good to bad: with the goal Last the
 	// last one, else the first one, and with the goal Any one of them. The stretch Good
@@ -97,19 +97,19 @@ func (s *Search) Conclusion() Conclusion {
 			continue
 		}
 		c.Judged++
-		if n := len(c.Runs); n > 0 && c.Runs[n-1].Result == r {
-			c.Runs[n-1].Last = i
+		if n := len(c.Phases); n > 0 && c.Phases[n-1].Result == r {
+			c.Phases[n-1].Last = i
 		} else {
-			c.Runs = append(c.Runs, Run{i, i, r})
+			c.Phases = append(c.Phases, Phase{i, i, r})
 		}
 	}
 	if c.Goal == Any {
 		c.Good, c.Bad, c.Found = s.Bracket()
 		return c
 	}
-	for i := 1; i < len(c.Runs); i++ {
-		if c.Runs[i].Result == Bad && (!c.Found || c.Goal == Last) {
-			c.Found, c.Good, c.Bad = true, c.Runs[i-1].Last, c.Runs[i].First
+	for i := 1; i < len(c.Phases); i++ {
+		if c.Phases[i].Result == Bad && (!c.Found || c.Goal == Last) {
+			c.Found, c.Good, c.Bad = true, c.Phases[i-1].Last, c.Phases[i].First
 		}
 	}
 	return c
@@ -123,11 +123,11 @@ func (c Conclusion) Conclusive() bool { return c.Judged == c.Candidates && len(c
 // transition.
 func (c Conclusion) Exact() bool { return c.Found && c.Bad == c.Good+1 }
 
-// Islands returns the runs that refute a single transition at Good and Bad: bad ones
+// Islands returns the phases that refute a single transition at Good and Bad: bad ones
 // before it and good ones after it.
-func (c Conclusion) Islands() []Run {
-	var islands []Run
-	for _, r := range c.Runs {
+func (c Conclusion) Islands() []Phase {
+	var islands []Phase
+	for _, r := range c.Phases {
 		if c.Found && (r.Result == Bad && r.Last < c.Good || r.Result == Good && r.First > c.Bad) {
 			islands = append(islands, r)
 		}

@@ -14,7 +14,7 @@
 // on the bad side, proves that the session turns more than once: an island. Without an
 // island the answer still assumes one transition, unless every stretch was judged.
 //
-// With the goals [First], [Last] and [AllRuns] a search judges every distinct input. Its
+// With the goals [First], [Last] and [AllPhases] a search judges every distinct input. Its
 // answer assumes nothing, except at stretches that the test skipped.
 //
 // A test that is good and bad for equal inputs is not a function of its input. The

@@ -4,7 +4,7 @@ import "fmt"
 
 // Repeat says how often a test is run for one judgment. The zero value is once.
 //
-// Without Confidence the judgment is the majority of Times runs. Runs that cannot change
+// Without Confidence the judgment is the majority of Times runs. Votes that cannot change
 // it any more are omitted, and a tie is a [Skip].
 //
 // With Confidence the test is run until the majority is right with that probability, and
@@ -45,11 +45,11 @@ func (r Repeat) Check() error {
 	return nil
 }
 
-// Runs are the results of repeated runs of a test for one input.
-type Runs struct{ Good, Bad, Skipped int }
+// Votes counts the results of repeated runs of a test for one input.
+type Votes struct{ Good, Bad, Skipped int }
 
 // Add counts a result.
-func (n *Runs) Add(result TestResult) {
+func (n *Votes) Add(result TestResult) {
 	switch result {
 	case Good:
 		n.Good++
@@ -61,10 +61,10 @@ func (n *Runs) Add(result TestResult) {
 }
 
 // Mixed reports whether some runs were good and some bad.
-func (n Runs) Mixed() bool { return n.Good > 0 && n.Bad > 0 }
+func (n Votes) Mixed() bool { return n.Good > 0 && n.Bad > 0 }
 
 // Decide returns the judgment of some runs, or false if another run is needed.
-func (r Repeat) Decide(n Runs) (TestResult, bool) {
+func (r Repeat) Decide(n Votes) (TestResult, bool) {
 	lead, majority := n.Good-n.Bad, Good
 	if lead < 0 {
 		lead, majority = -lead, Bad

@@ -14,7 +14,7 @@ import (
 // decide feeds the runs '.', '#' and '?' until a judgment is made, and returns how many
 // it took.
 func decide(r bisect.Repeat, runs string) (bisect.TestResult, int) {
-	var n bisect.Runs
+	var n bisect.Votes
 	for i := range len(runs) {
 		n.Add(resultOf(runs[i]))
 		if result, done := r.Decide(n); done {
@@ -104,6 +104,6 @@ func TestRepeatCheck(t *testing.T) {
 	} {
 		assert.Error(t, r.Check(), "%+v", r)
 	}
-	assert.True(t, bisect.Runs{Good: 1, Bad: 1}.Mixed())
-	assert.False(t, bisect.Runs{Good: 1, Skipped: 1}.Mixed())
+	assert.True(t, bisect.Votes{Good: 1, Bad: 1}.Mixed())
+	assert.False(t, bisect.Votes{Good: 1, Skipped: 1}.Mixed())
 }

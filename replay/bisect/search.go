@@ -4,48 +4,22 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"time"
-
-	"github.com/sajou-dev/sajou-go/replay"
 )
-
-// TestResult is the result of one test.
-type TestResult = replay.TestResult
-
-// The results of a test.
-const (
-	Good = replay.Good // not wrong
-	Bad  = replay.Bad  // wrong
-	Skip = replay.Skip // cannot be judged
-)
-
-// InputHash is the SHA-256 of everything that a test sees at a moment. Moments with
-// equal hashes share one judgment.
-type InputHash [32]byte
-
-// Stretch is a candidate: successive moments at which the input of the test is the same.
-// It lasts until the next stretch begins.
-type Stretch struct {
-	From  replay.Moment // its first moment
-	Last  replay.Moment // the last moment at which the input was compared
-	At    time.Duration // the session time of From
-	Input InputHash
-}
 
 // Goal says which stretches a search is looking for.
 type Goal uint8
 
 // The goals of a search.
 const (
-	Any     Goal = iota // one transition from good to bad, with few judgments
-	First               // the first bad stretch; judges every input
-	Last                // the last transition from good to bad; judges every input
-	AllRuns             // every run of bad stretches; judges every input
+	Any       Goal = iota // one transition from good to bad, with few judgments
+	First                 // the first bad stretch; judges every input
+	Last                  // the last transition from good to bad; judges every input
+	AllPhases             // every phase; judges every input
 )
 
 // String returns "any", "first", "last" or "all".
 func (g Goal) String() string {
-	if g <= AllRuns {
+	if g <= AllPhases {
 		return [...]string{"any", "first", "last", "all"}[g]
 	}
 	return fmt.Sprintf("goal(%d)", uint8(g))

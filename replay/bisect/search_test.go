@@ -83,13 +83,13 @@ func TestSearch(t *testing.T) {
 		{"the ends look alike", ".#.", "aBa", 1, bisect.Options{}, "", "error"},
 		{"first", "..##.#", "", 1, bisect.Options{Goal: bisect.First}, "all:0 all:1 all:2 all:3 all:4 all:5 ", "1|2 islands 4-4 good conclusive"},
 		{"last", "..##.#", "", 1, bisect.Options{Goal: bisect.Last}, "all:5 all:4 all:3 all:2 all:1 all:0 ", "4|5 islands 2-3 bad conclusive"},
-		{"all, some alike", "##..##", "aabbaa", 1, bisect.Options{Goal: bisect.AllRuns}, "all:0 all:2 ", "3|4 islands 0-1 bad conclusive"},
-		{"all, none is bad", "...", "", 1, bisect.Options{Goal: bisect.AllRuns}, "all:0 all:1 all:2 ", "no transition conclusive"},
+		{"all, some alike", "##..##", "aabbaa", 1, bisect.Options{Goal: bisect.AllPhases}, "all:0 all:2 ", "3|4 islands 0-1 bad conclusive"},
+		{"all, none is bad", "...", "", 1, bisect.Options{Goal: bisect.AllPhases}, "all:0 all:1 all:2 ", "no transition conclusive"},
 		{"first, a skip", ".?#", "", 1, bisect.Options{Goal: bisect.First}, "all:0 all:1 all:2 ", "0|2 "},
 		{"rechecked", "..#", "", 1, bisect.Options{Recheck: true}, "end:0 end:2 halve:1 recheck:0 recheck:2 ", "1|2 conclusive"},
 		{"in batches of three", "......####", "", 3, bisect.Options{}, "end:0 end:9 halve:4 halve:2 halve:6 halve:5 ", "5|6 assumes one transition"},
-		{"one stretch", "#", "", 1, bisect.Options{Goal: bisect.AllRuns, Recheck: true}, "all:0 recheck:0 ", "no transition conclusive"},
-		{"none", "", "", 1, bisect.Options{Goal: bisect.AllRuns, Recheck: true}, "", "no transition conclusive"},
+		{"one stretch", "#", "", 1, bisect.Options{Goal: bisect.AllPhases, Recheck: true}, "all:0 recheck:0 ", "no transition conclusive"},
+		{"none", "", "", 1, bisect.Options{Goal: bisect.AllPhases, Recheck: true}, "", "no transition conclusive"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, judged := search(t, tt.truth, tt.looks, tt.batch, tt.opts)
@@ -177,7 +177,7 @@ func TestSearchAnyAgainstTheModel(t *testing.T) {
 			require.Equal(t, r.Result == bisect.Bad, r.Last < c.Good)
 		}
 		if c.Conclusive() {
-			require.Equal(t, runs(truth), c.Runs)
+			require.Equal(t, runs(truth), c.Phases)
 		}
 		require.Empty(t, c.Conflicts)
 		skips := 0
@@ -195,12 +195,12 @@ func TestSearchAnyAgainstTheModel(t *testing.T) {
 func TestSearchAllAgainstTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		truth, looks := truths(t)
-		goal := rapid.SampledFrom([]bisect.Goal{bisect.First, bisect.Last, bisect.AllRuns}).Draw(t, "goal")
+		goal := rapid.SampledFrom([]bisect.Goal{bisect.First, bisect.Last, bisect.AllPhases}).Draw(t, "goal")
 		s, _ := search(t, truth, looks, rapid.IntRange(1, 5).Draw(t, "batch"), bisect.Options{Goal: goal})
 		c := s.Conclusion()
 		require.Equal(t, s.Inputs(), c.Judgments)
 		want := runs(truth)
-		require.Equal(t, want, c.Runs)
+		require.Equal(t, want, c.Phases)
 		var turns [][2]int
 		for i := 1; i < len(want); i++ {
 			if want[i].Result == bisect.Bad {
@@ -219,8 +219,8 @@ func TestSearchAllAgainstTheModel(t *testing.T) {
 }
 
 // runs returns the runs of a truth.
-func runs(truth string) []bisect.Run {
-	var list []bisect.Run
+func runs(truth string) []bisect.Phase {
+	var list []bisect.Phase
 	for i := range len(truth) {
 		r := resultOf(truth[i])
 		switch n := len(list); {
@@ -228,7 +228,7 @@ func runs(truth string) []bisect.Run {
 		case n > 0 && list[n-1].Result == r:
 			list[n-1].Last = i
 		default:
-			list = append(list, bisect.Run{First: i, Last: i, Result: r})
+			list = append(list, bisect.Phase{First: i, Last: i, Result: r})
 		}
 	}
 	return list
@@ -306,7 +306,7 @@ func TestLeft(t *testing.T) {
 	candidates, judgments = s.Left()
 	assert.Equal(t, "4 3", fmt.Sprint(candidates, judgments))
 
-	s = bisect.New(stretchesOf("aabbC"), bisect.Options{Goal: bisect.AllRuns})
+	s = bisect.New(stretchesOf("aabbC"), bisect.Options{Goal: bisect.AllPhases})
 	require.NoError(t, s.Judge(1, bisect.Good))
 	candidates, judgments = s.Left()
 	assert.Equal(t, "3 2", fmt.Sprint(candidates, judgments))

@@ -3,6 +3,7 @@ package picture
 import (
 	"image"
 	"image/color"
+	"reflect"
 )
 
 // Unexported functions that the external tests use.
@@ -96,3 +97,25 @@ const MostLooks = mostLooks
 
 // Visual returns the characters of a text as they are painted.
 var Visual = visual
+
+// ShapeHashes returns the hash of a drawing of one empty shape, and of one for each field
+// of a shape, in which that field alone is set.
+func ShapeHashes() map[string][32]byte {
+	hashes := map[string][32]byte{"": (&Drawing{shapes: []shape{{}}}).Hash()}
+	set := map[string]func(*shape){
+		"kind": func(s *shape) { s.kind = panel }, "bold": func(s *shape) { s.bold = true }, "whole": func(s *shape) { s.whole = true },
+		"fill": func(s *shape) { s.fill.R = 1 }, "stroke": func(s *shape) { s.stroke.R = 1 }, "opacity": func(s *shape) { s.opacity = 1 },
+		"x": func(s *shape) { s.x = 1 }, "y": func(s *shape) { s.y = 1 }, "w": func(s *shape) { s.w = 1 }, "h": func(s *shape) { s.h = 1 },
+		"r": func(s *shape) { s.r = 1 }, "pen": func(s *shape) { s.pen = 1 }, "size": func(s *shape) { s.size = 1 }, "turn": func(s *shape) { s.turn = 1 },
+		"text": func(s *shape) { s.text = "t" }, "path": func(s *shape) { s.path = []segment{{verb: 'M'}} },
+		"symbol": func(s *shape) { s.symbol = &symbol{name: "n"} }, "children": func(s *shape) { s.children = []shape{{}} },
+		"inner": func(s *shape) { s.inner = &Drawing{} },
+	}
+	fields := reflect.TypeFor[shape]()
+	for i := range fields.NumField() {
+		var s shape
+		set[fields.Field(i).Name](&s)
+		hashes[fields.Field(i).Name] = (&Drawing{shapes: []shape{s}}).Hash()
+	}
+	return hashes
+}

@@ -1,345 +1,258 @@
 package statecmd
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/where"
 )
 
+// bisectFlags are the flags of one search.
+type bisectFlags struct {
+	good, bad, expr string
+	look            imageTest
+	find            string
+	probes, jobs    int
+	repeat          bisect.Repeat
+	timeout, every  time.Duration
+	see             []string
+
+	seeSeq, seeTime bool // of see
+}
+
 // Bisect returns the command "bisect".
 func Bisect(a *cli.App) *cobra.Command {
-	var (
-		good, bad, expr string
-		look            imageTest
-		moment          bool
-	)
+	var b bisectFlags
 	cmd := &cobra.Command{
 		Use:   "bisect [SESSION] [--good ADDR] [--bad ADDR] (--where EXPR | --image PNG | -- COMMAND ARG...)",
-		Short: "Find the first bad entry by binary search",
-		Long: `Bisect finds the first bad entry between a good entry and a later bad one by
-binary search. It assumes that the state changes from good to bad once. Use it for
-tests that are expensive to run: a program, a rendered image, a person. For an
-expression prefer scan, which needs no such assumption.
+		Short: "Find where a session goes wrong, with few tests",
+		Long: `Bisect finds where a session turns from good to bad, between a good moment and
+a later bad one, and the instant at which it does.
 
 The test is one of three:
 
-With --where, a state is bad if the expression is true.
+With --where, a state is bad if the expression is true. The test is cheap, so
+bisect evaluates it at every entry and at every moment between entries at which
+something changes. The answer is exact.
 
 With a COMMAND after --, bisect runs the command for each test. The command reads
-the state as JSON from stdin, and the environment has SAJOU_SESSION, SAJOU_SEQ
-and SAJOU_AT (in ms). Its output goes to stderr. Its exit code is the verdict:
+the state as JSON from stdin. Its output goes to stderr. Its exit code is the
+verdict:
   0        good
   1..124   bad
-  125      skip: the entry cannot be tested
+  125      skip: the state cannot be tested; so does a run beyond --timeout
   126..    error: bisect stops with exit code 7
+States that look alike share one verdict. So the JSON has no "seq" and "at", and
+the environment has only SAJOU_SESSION, unless --see asks for more: with seq also
+SAJOU_SEQ, with time SAJOU_AT (in ms).
 
-` + imageTestHelp + ` The
-state is bad if the picture differs from the PNG, or with --same if it is equal.
+` + imageTestHelp + `
+The state is bad if the picture differs from the PNG, or with --same if it is
+equal. Pictures that are drawn alike share one verdict.
+
+What an answer means:
+
+The candidates are the moments at which the input of the test changes. With
+--find any, the default, a command or a picture is tested at both ends, then in
+the middle of what is open. That finds a transition: a bad candidate after a good
+one. There may be others. So bisect tests --probe more candidates, evenly spread,
+reports those that contradict one transition as islands, and tests both ends
+again. Unless every candidate was judged, the answer says "assumes: one
+transition".
+
+With --find first, last or all, every candidate is judged, and their number is
+told before. The answer has every time at which the session is bad.
+
+Last, bisect goes on between the good and the bad candidate: whether the entry
+itself makes the state bad, or which instant before it, to the millisecond. This
+assumes that the state stays bad until the candidate.
+
+A test that judges the same input good and bad is nondeterministic, and bisect
+says so. --repeat N takes the majority of N runs. --confidence P runs the test
+until the majority is right with probability P: each run is taken to be wrong
+with the probability --flake, independently, and before the first run good and
+bad are equally likely.
+
+` + keptSearchHelp + `
 
 ` + cli.ExpressionHelp + `
 
-With --image, and for the other tests with --moment, bisect also searches the
-time before the first bad entry: whether the entry itself makes the state bad, or
-at which millisecond before it the state became bad. This assumes that the state
-stays bad until the entry.
-
-Bisect tests both ends first. The exit code is 0 if the first bad entry was found,
-1 if an end is not what it was given as, 5 if skipped entries leave several
-candidates, 7 if the command could not run or a picture could not be drawn, and
-125 if an end cannot be tested.`,
+The exit code is 0 if a transition was found, 1 if an end is not what it was
+given as or nothing is bad, 5 if skipped candidates or islands leave the answer
+open or the test is nondeterministic, 7 if the command could not run or a picture
+could not be drawn, and 125 if an end cannot be tested.`,
 		Example: `  sajou-replay bisect --where 'state.stage.entities.smoke.visible'
-  sajou-replay bisect --good 10 --bad 40 --where 'state.stage.entities.smoke.visible' --moment
+  sajou-replay bisect --good 10 --bad 39+500ms --where 'state.stage.entities.smoke.visible'
   sajou-replay bisect --where 'state.workspace["main.go"].text.contains("panic(")'
   sajou-replay bisect night-shift -- sh -c 'grep -qv smoke'
+  sajou-replay bisect night-shift --find all --repeat 3 -- sh -c 'grep -qv smoke'
   sajou-replay bisect --image good.png --max-diff 1% --mask mask.png`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, command := args, []string(nil)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				names, command = args[:dash], args[dash:]
 			}
-			if len(names) > 1 {
-				return cli.Misuse("too many arguments: %q; put the command to run after --", names[1])
-			}
-			if cli.Count(expr != "", look.image != "", len(command) > 0) != 1 {
-				return cli.Misuse("bisect needs one test: --where EXPR, --image PNG, or a command after --")
-			}
-			if err := look.check(cmd); err != nil {
-				return err
-			}
-			name, err := a.SessionArg(names)
-			if err != nil {
-				return err
-			}
-			var predicate *where.Predicate
-			if expr != "" {
-				if predicate, err = cli.Compile(expr); err != nil {
-					return err
-				}
-			}
-			var compared *referenceImage
-			if look.image != "" {
-				if compared, err = look.load(cmd.Context()); err != nil {
-					return err
-				}
-			}
-			for _, address := range []string{good, bad} {
-				if _, err := cli.ParseAddress(address); err != nil {
-					return err
-				}
-			}
-			t, err := a.OpenSession(name)
-			if err != nil {
-				return err
-			}
-			defer t.Close()
-			if predicate != nil {
-				if err := t.FoldFor(&predicate.Expression); err != nil {
-					return err
-				}
-			}
-			from, err := t.ResolveSeq(cmd.Context(), good)
-			if err != nil {
-				return err
-			}
-			to, err := t.ResolveSeq(cmd.Context(), bad)
-			if err != nil {
-				return err
-			}
-			var test replay.Test
-			switch {
-			case compared != nil:
-				test = compared.test
-			case predicate != nil:
-				test = ExpressionTest(t, predicate)
-			default:
-				test = programTest(t, a, command)
-			}
-			return runBisect(cmd.Context(), a, t, from, to, test, moment || compared != nil)
+			return b.run(cmd, a, names, command)
 		},
 	}
-	cmd.Flags().StringVar(&good, "good", "0", "`ADDR` of a good entry")
-	cmd.Flags().StringVar(&bad, "bad", "end", "`ADDR` of a later, bad entry")
-	cmd.Flags().StringVar(&expr, "where", "", "the state is bad if `EXPR` is true")
-	look.flags(cmd, "the state is bad if the picture equals the PNG")
-	cmd.Flags().BoolVar(&moment, "moment", false, "also find the instant between two entries")
+	f := cmd.Flags()
+	f.StringVar(&b.good, "good", "0", "`ADDR` of a good moment")
+	f.StringVar(&b.bad, "bad", "end", "`ADDR` of a later, bad moment")
+	f.StringVar(&b.expr, "where", "", "the state is bad if `EXPR` is true")
+	b.look.flags(cmd, "the state is bad if the picture equals the PNG")
+	f.StringVar(&b.find, "find", "any", "find `WHICH` transition: any, first, last or all")
+	f.IntVar(&b.probes, "probe", bisect.DefaultProbes, "with --find any, test `N` more candidates for islands")
+	f.IntVar(&b.repeat.Times, "repeat", 0, "run each test `N` times and take the majority")
+	f.Float64Var(&b.repeat.Confidence, "confidence", 0, "run each test until its verdict is right with probability `P`")
+	f.Float64Var(&b.repeat.Flake, "flake", bisect.DefaultFlake, "with --confidence, the probability `Q` of a wrong run")
+	f.DurationVar(&b.timeout, "timeout", 0, "skip a candidate whose command runs longer than `D`")
+	f.IntVar(&b.jobs, "jobs", 1, "run up to `N` tests at the same time")
+	f.DurationVar(&b.every, "every", 0, "also compare moments each `D`, for values that move")
+	f.StringSliceVar(&b.see, "see", nil, "let the command see `WHAT` besides the state: seq, time")
+	f.Bool("moment", false, "")
+	_ = f.MarkHidden("moment") // bisect always goes on to the instant
 	cmd.ValidArgsFunction = a.CompleteSession
+	cmd.AddCommand(keptCommands(a)...)
 	return cmd
 }
 
-func runBisect(ctx context.Context, a *cli.App, t *cli.OpenedSession, good, bad eventlog.Seq, test replay.Test, moment bool) error {
-	var last replay.TestResult
-	logged := func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.TestResult, error) {
-		v, err := test(ctx, m, f)
-		if last = v; err == nil {
-			fmt.Fprintf(a.Stderr, "%6v  %s  %v\n", m, cli.ClockText(f.At()), v)
-		}
-		return v, err
+// check refuses flags that do not fit each other.
+func (b *bisectFlags) check(cmd *cobra.Command, command []string) error {
+	if cli.Count(b.expr != "", b.look.image != "", len(command) > 0) != 1 {
+		return cli.Misuse("bisect needs one test: --where EXPR, --image PNG, or a command after --")
 	}
-	found, err := t.Travel.Bisect(ctx, good, bad, logged)
-	if err != nil {
-		if e, ok := errors.AsType[*cli.ExitError](err); ok {
-			return e
+	for name, needs := range map[string]bool{
+		"timeout": len(command) > 0, "see": len(command) > 0, "repeat": b.expr == "", "confidence": b.expr == "", "jobs": b.expr == "", "probe": b.expr == "",
+	} {
+		if cmd.Flags().Changed(name) && !needs {
+			return cli.Misuse("--%s is for tests that are expensive to run; omit it", name)
 		}
-		if e, ok := cli.AsEvalError(err); ok {
-			return e
+	}
+	switch {
+	case b.probes < 0:
+		return cli.Misuse("--probe %d: must be 0 or more", b.probes)
+	case b.jobs < 1 || b.jobs > maxJobs:
+		return cli.Misuse("--jobs %d: must be from 1 to %d", b.jobs, maxJobs)
+	case cmd.Flags().Changed("repeat") && b.repeat.Times < 1:
+		return cli.Misuse("--repeat %d: must be at least 1", b.repeat.Times)
+	case cmd.Flags().Changed("flake") && b.repeat.Confidence == 0:
+		return cli.Misuse("--flake needs --confidence P")
+	case cmd.Flags().Changed("confidence") && b.repeat.Confidence == 0:
+		return cli.Misuse("--confidence 0: must be above 0.5 and below 1")
+	case cmd.Flags().Changed("timeout") && b.timeout <= 0:
+		return cli.Misuse("--timeout %v: must be above 0", b.timeout)
+	case cmd.Flags().Changed("every") && b.every < time.Microsecond:
+		return cli.Misuse("--every %v: must be at least 1µs", b.every)
+	}
+	if err := b.repeat.Check(); err != nil {
+		return cli.Misuse("%s", strings.TrimPrefix(err.Error(), "bisect: "))
+	}
+	for _, what := range b.see {
+		switch what {
+		case "seq":
+			b.seeSeq = true
+		case "time":
+			b.seeTime = true
+		default:
+			return cli.Misuse("--see %s: must be seq, time, or both", what)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if errors.Is(err, replay.ErrEndpoint) && last == replay.Skip {
-			return &cli.ExitError{Code: cli.ExitUntestable, Cause: err}
-		}
+	}
+	return b.look.check(cmd)
+}
+
+// maxJobs bounds the tests that run at the same time.
+const maxJobs = 256
+
+func (b *bisectFlags) goal() (bisect.Goal, error) {
+	goals := []bisect.Goal{bisect.Any, bisect.First, bisect.Last, bisect.AllPhases}
+	i := slices.IndexFunc(goals, func(g bisect.Goal) bool { return g.String() == b.find })
+	if i < 0 {
+		return 0, cli.Misuse("--find %s: must be any, first, last or all", b.find)
+	}
+	return goals[i], nil
+}
+
+func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []string) error {
+	if len(names) > 1 {
+		return cli.Misuse("too many arguments: %q; put the command to run after --", names[1])
+	}
+	if err := b.check(cmd, command); err != nil {
 		return err
 	}
-	view := struct {
-		Good       eventlog.Seq  `json:"good"`
-		Bad        eventlog.Seq  `json:"bad"`
-		First      *eventlog.Seq `json:"first,omitempty"`
-		Conclusive bool          `json:"conclusive"`
-		Tests      int           `json:"tests"`
-		Skipped    int           `json:"skipped"`
-		Moment     string        `json:"moment,omitempty"`
-		At         *float64      `json:"at,omitempty"`
-	}{found.Good, found.Bad, nil, found.Conclusive(), found.Tests, found.Skipped, "", nil}
-	text := found.String()
-	if found.Conclusive() {
-		view.First = &found.Bad
-		e, err := t.Log.Entry(ctx, found.Bad)
-		if err != nil {
+	goal, err := b.goal()
+	if err != nil {
+		return err
+	}
+	name, err := a.SessionArg(names)
+	if err != nil {
+		return err
+	}
+	var predicate *where.Predicate
+	if b.expr != "" {
+		if predicate, err = cli.Compile(b.expr); err != nil {
 			return err
 		}
-		text += "\n" + cli.EntryText(&e)
-		if moment {
-			when, err := findInstant(ctx, t, &e, logged)
-			if err != nil {
-				return err
-			}
-			view.Moment = when.String()
-			at := projection.Millis(when.at)
-			view.At = &at
-			text += "\n" + when.text(&e)
+	}
+	var compared *referenceImage
+	if b.look.image != "" {
+		if compared, err = b.look.load(cmd.Context()); err != nil {
+			return err
 		}
 	}
-	if err := a.Output().One(text, view); err != nil {
+	for _, address := range []string{b.good, b.bad} {
+		if _, err := cli.ParseAddress(address); err != nil {
+			return err
+		}
+	}
+	t, err := a.OpenSession(name)
+	if err != nil {
 		return err
 	}
-	if !found.Conclusive() {
-		return &cli.ExitError{Code: cli.ExitInconclusive}
+	defer t.Close()
+	if predicate != nil {
+		if err := t.FoldFor(&predicate.Expression); err != nil {
+			return err
+		}
 	}
-	return nil
+	s := &bisection{a: a, t: t, cfg: bisect.Config{
+		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: predicate == nil},
+		Repeat:  b.repeat, Jobs: b.jobs, Every: b.every,
+	}}
+	if s.from, err = t.Resolve(cmd.Context(), b.good); err != nil {
+		return err
+	}
+	if s.to, err = t.Resolve(cmd.Context(), b.bad); err != nil {
+		return err
+	}
+	switch {
+	case compared != nil:
+		s.test = compared.bisectTest()
+	case predicate != nil:
+		s.test = expressionTest(predicate)
+	default:
+		s.test = b.programTest(t, a, command)
+	}
+	return s.run(cmd.Context())
 }
 
-// instant is the moment, at or before the first bad entry, at which the state
-// became bad.
-type instant struct {
-	replay.Moment
-	at time.Duration
-}
-
-func (i instant) text(e *eventlog.Entry) string {
-	if i.Seq == e.Seq {
-		return fmt.Sprintf("the entry itself makes the state bad, at %s", cli.ClockText(i.at))
-	}
-	return fmt.Sprintf("the state is bad before the entry, from %v on (%s)", i.Moment, cli.ClockText(i.at))
-}
-
-// findInstant finds, to the millisecond, when the state became bad between the
-// first bad entry and the good entry before it. A skipped test counts as good.
-func findInstant(ctx context.Context, t *cli.OpenedSession, e *eventlog.Entry, test replay.Test) (instant, error) {
-	base := time.Duration(0)
-	if e.Seq > 1 {
-		before, err := t.Log.Entry(ctx, e.Seq-1)
-		if err != nil {
-			return instant{}, err
-		}
-		base = before.At
-	}
-	bad := func(offset time.Duration) (bool, error) {
-		m := replay.Moment{Seq: e.Seq - 1, Offset: offset}
-		fold, err := t.Travel.At(ctx, m)
-		if err != nil {
-			return false, err
-		}
-		v, err := test(ctx, m, fold)
-		return v == replay.Bad, err
-	}
-	good, wrong := time.Duration(0), e.At-base
-	if wrong == 0 {
-		return instant{cli.MomentOf(e.Seq), e.At}, nil
-	}
-	if is, err := bad(wrong); err != nil || !is {
-		return instant{cli.MomentOf(e.Seq), e.At}, err
-	}
-	for wrong-good > time.Millisecond {
-		// Whole milliseconds make readable addresses.
-		middle := (good + (wrong-good)/2).Truncate(time.Millisecond)
-		if middle <= good {
-			middle = good + time.Millisecond
-		}
-		is, err := bad(middle)
-		if err != nil {
-			return instant{}, err
-		}
-		if is {
-			wrong = middle
-		} else {
-			good = middle
-		}
-	}
-	return instant{replay.Moment{Seq: e.Seq - 1, Offset: wrong}, base + wrong}, nil
-}
-
-// ExpressionTest is a test that finds a state bad if the expression is true.
-func ExpressionTest(t *cli.OpenedSession, p *where.Predicate) replay.Test {
-	return func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.TestResult, error) {
-		in := where.Input{State: f}
-		if m.Seq > 0 {
-			e, err := t.Log.Entry(ctx, m.Seq)
-			if err != nil {
-				return 0, err
-			}
-			in.Entry = &e
-		}
-		if p.NeedsPrev() && m.Seq > 0 {
-			before, err := t.Travel.At(ctx, cli.MomentOf(m.Seq-1))
-			if err != nil {
-				return 0, err
-			}
-			in.Prev = before.View()
-		}
-		wrong, err := p.Match(ctx, in)
-		if err != nil {
-			return 0, err
-		}
-		if wrong {
-			return replay.Bad, nil
-		}
-		return replay.Good, nil
-	}
-}
-
-// pathless returns an error without the operation and the path of a PathError or
-// an exec.Error, which the message around it names.
-func pathless(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	if e, ok := errors.AsType[*exec.Error](err); ok {
-		return e.Err
-	}
-	return err
-}
-
-// programTest is a test by a program, in the protocol of git bisect run.
-func programTest(t *cli.OpenedSession, a *cli.App, command []string) replay.Test {
-	return func(ctx context.Context, m replay.Moment, f *projection.Fold) (replay.TestResult, error) {
-		state, err := cli.Marshal(f.View())
-		if err != nil {
-			return 0, err
-		}
-		at, err := cli.Marshal(projection.Millis(f.At()))
-		if err != nil {
-			return 0, err
-		}
-		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-		cmd.Stdin = bytes.NewReader(append(state, '\n'))
-		cmd.Stdout, cmd.Stderr = a.Stderr, a.Stderr
-		cmd.Env = append(os.Environ(), "SAJOU_SESSION="+t.Name,
-			"SAJOU_SEQ="+strconv.FormatUint(uint64(m.Seq), 10), "SAJOU_AT="+string(at))
-		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-		cmd.WaitDelay = 5 * time.Second
-		err = cmd.Run()
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		code := 0
-		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-			code = failed.ExitCode() // -1 when a signal ended it
-		} else if err != nil {
-			return 0, cli.Fail(cli.ExitCannotRun, "cannot run %s: %v", command[0], pathless(err))
-		}
+// expressionTest is a test that finds a state bad if the expression is true.
+func expressionTest(p *where.Predicate) bisect.Test {
+	return bisect.Exact(cli.Needs(&p.Expression), func(ctx context.Context, s *replay.ScanStep) (bisect.TestResult, error) {
+		wrong, err := p.Match(ctx, cli.InputOf(s))
 		switch {
-		case code == 0:
-			return replay.Good, nil
-		case code == 125:
-			return replay.Skip, nil
-		case 0 < code && code < 125:
-			return replay.Bad, nil
+		case err != nil:
+			return 0, fmt.Errorf("at %v: %w", s.Moment, err)
+		case wrong:
+			return bisect.Bad, nil
 		}
-		return 0, cli.Fail(cli.ExitCannotRun, "%s failed at entry %d: %v; it must exit with 0 for good, 1..124 for bad, or 125 to skip", command[0], m.Seq, err)
-	}
+		return bisect.Good, nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/imagetest"
 	"github.com/sajou-dev/sajou-go/stage/picture"
@@ -157,14 +158,27 @@ func (c *referenceImage) measure(fold *projection.Fold) (imagetest.Measurement, 
 	return m, err
 }
 
-// test is c as a test of a bisection.
-func (c *referenceImage) test(_ context.Context, _ replay.Moment, f *projection.Fold) (replay.TestResult, error) {
-	m, err := c.measure(f)
-	if err != nil {
-		return 0, err
+// bisectTest is c as a test of a bisection. Its input is the drawing, so pictures that
+// look alike are painted once.
+func (c *referenceImage) bisectTest() bisect.Test {
+	return bisect.Test{
+		Identity: c.Identity(),
+		Input: func(_ context.Context, s *replay.ScanStep) (bisect.InputHash, error) {
+			f, err := film.FrameOf(s.Fold)
+			if err != nil {
+				return bisect.InputHash{}, err
+			}
+			return c.Draw(f).Hash(), nil
+		},
+		Judge: func(_ context.Context, _ replay.Moment, f *projection.Fold) (bisect.TestResult, error) {
+			m, err := c.measure(f)
+			if err != nil {
+				return 0, err
+			}
+			if c.Wrong(m) {
+				return bisect.Bad, nil
+			}
+			return bisect.Good, nil
+		},
 	}
-	if c.Wrong(m) {
-		return replay.Bad, nil
-	}
-	return replay.Good, nil
 }

@@ -1,0 +1,342 @@
+package statecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
+)
+
+// bisection is one search of the command, from its range to its answer.
+type bisection struct {
+	a        *cli.App
+	t        *cli.OpenedSession
+	from, to replay.Moment
+	test     bisect.Test
+	cfg      bisect.Config
+}
+
+func (b *bisection) run(ctx context.Context) error {
+	meter := cli.NewProgress(b.a.Stderr)
+	visited := 0
+	b.cfg.Visited = func(m replay.Moment) {
+		if visited++; visited%64 == 0 {
+			meter.Show(fmt.Sprintf("%v of %v", m, b.to))
+		}
+	}
+	b.cfg.Begin = func(s *bisect.Search) {
+		meter.Clear()
+		if b.test.Judge == nil || s.Err() != nil {
+			return
+		}
+		n := cli.Plural(len(s.Stretches()), "candidate", "candidates")
+		if b.cfg.Goal != bisect.Any {
+			fmt.Fprintf(b.a.Stderr, "%s with %s, each of which is judged\n", n, cli.Plural(s.Inputs(), "input", "different inputs"))
+			return
+		}
+		_, steps := s.Left()
+		fmt.Fprintf(b.a.Stderr, "%s, about %s\n", n, cli.Plural(min(s.Inputs(), steps+2+b.cfg.Probes), "test", "tests"))
+	}
+	b.cfg.Judged = func(j bisect.Judged) {
+		meter.Clear()
+		note := map[bisect.Purpose]string{bisect.ForProbe: "  probe", bisect.ForRecheck: "  again"}[j.Purpose]
+		if j.Votes.Mixed() {
+			note += fmt.Sprintf("  (%d good, %d bad)", j.Votes.Good, j.Votes.Bad)
+		}
+		fmt.Fprintf(b.a.Stderr, "%6v  %s  %v%s\n", j.Moment, cli.ClockText(j.At), j.Result, note)
+	}
+	out, err := bisect.Find(ctx, b.t.Travel, b.from, b.to, b.test, b.cfg)
+	meter.Clear()
+	if err != nil {
+		return b.explain(ctx, out, err)
+	}
+	view, text, err := b.answer(ctx, out)
+	if err != nil {
+		return err
+	}
+	if err := b.a.Output().One(text, view); err != nil {
+		return err
+	}
+	return b.exit(out)
+}
+
+// explain returns the error with which the command ends.
+func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error) error {
+	if e, ok := errors.AsType[*cli.ExitError](err); ok {
+		return e
+	}
+	if e, ok := cli.AsEvalError(err); ok {
+		return e
+	}
+	if ctx.Err() != nil {
+		if out != nil {
+			fmt.Fprintf(b.a.Stderr, "interrupted after %s: %d of %d candidates are judged\n", cli.Plural(out.Judgments, "judgment", "judgments"), out.Judged, out.Candidates)
+			if out.Found {
+				list := out.Search.Stretches()
+				fmt.Fprintf(b.a.Stderr, "known so far: %v is good and %v is bad\n", list[out.Good].Last, list[out.Bad].From)
+			}
+		}
+		return ctx.Err()
+	}
+	if end, ok := errors.AsType[*bisect.EndpointError](err); ok {
+		if end.Got == bisect.Skip {
+			return cli.Fail(cli.ExitUntestable, "%w", err)
+		}
+		name := "good"
+		if end.Want == bisect.Bad {
+			name = "bad"
+		}
+		return cli.Fail(cli.ExitNo, "%w; name another moment with --%s, or judge every candidate with --find all", err, name)
+	}
+	if errors.Is(err, bisect.ErrAlike) {
+		return cli.Fail(cli.ExitNo, "the test sees the same at %v and %v, so one cannot be good and the other bad; name other ends, or judge every candidate with --find all", b.from, b.to)
+	}
+	return err
+}
+
+// exit returns the exit code of an answer.
+func (b *bisection) exit(out *bisect.Findings) error {
+	switch {
+	case len(out.Conflicts) > 0:
+		at := out.Search.Stretches()[out.Conflicts[0].Index].From
+		c := out.Conflicts[0]
+		return cli.Fail(cli.ExitInconclusive, "the test is nondeterministic: for the same input at %v it said %v, then %v; make it depend on its input alone, or use --repeat or --confidence", at, c.Was, c.Now)
+	case out.Conclusive() && out.Found, out.Goal == bisect.Any && out.Exact() && len(out.Islands()) == 0:
+		return nil
+	case out.Conclusive() && !anyBad(out.Phases):
+		return cli.AnswerNo
+	case out.Conclusive():
+		return nil // bad from the beginning of the range
+	}
+	return &cli.ExitError{Code: cli.ExitInconclusive}
+}
+
+func anyBad(phases []bisect.Phase) bool {
+	for _, p := range phases {
+		if p.Result == bisect.Bad {
+			return true
+		}
+	}
+	return false
+}
+
+// bisectPhaseView is a time at which the session is good or bad, as JSON. Until is empty
+// for the last one.
+type bisectPhaseView struct {
+	Result string `json:"result"`
+	From   string `json:"from"`
+	Until  string `json:"until,omitempty"`
+}
+
+// bisectIslandView is a judged part of the range that contradicts one transition, as JSON:
+// it was judged at First and Last, and the moments After and Before around it have the
+// other result.
+type bisectIslandView struct {
+	Result string `json:"result"`
+	First  string `json:"first"`
+	Last   string `json:"last"`
+	After  string `json:"after"`
+	Before string `json:"before"`
+}
+
+// bisectView is an answer as JSON.
+type bisectView struct {
+	Find       string             `json:"find"`
+	Good       *eventlog.Seq      `json:"good,omitempty"`
+	Bad        *eventlog.Seq      `json:"bad,omitempty"`
+	First      *eventlog.Seq      `json:"first,omitempty"`
+	LastGood   string             `json:"lastGood,omitempty"`
+	FirstBad   string             `json:"firstBad,omitempty"`
+	Conclusive bool               `json:"conclusive"`
+	Assumes    string             `json:"assumes,omitempty"`
+	Conflict   string             `json:"conflict,omitempty"`
+	Candidates int                `json:"candidates"`
+	Inputs     int                `json:"inputs"`
+	Judged     int                `json:"judged"`
+	Tests      int                `json:"tests"`
+	Skipped    int                `json:"skipped"`
+	Phases     []bisectPhaseView  `json:"phases,omitempty"`
+	Islands    []bisectIslandView `json:"islands,omitempty"`
+	Moment     string             `json:"moment,omitempty"`
+	At         *float64           `json:"at,omitempty"`
+	ByEntry    *bool              `json:"byEntry,omitempty"`
+	Step       *float64           `json:"step,omitempty"`
+}
+
+// answer returns what a search found, as JSON and as text.
+func (b *bisection) answer(ctx context.Context, out *bisect.Findings) (view bisectView, text string, err error) {
+	list := out.Search.Stretches()
+	view = bisectView{
+		Find: out.Goal.String(), Conclusive: out.Conclusive(), Assumes: out.Assumes(),
+		Candidates: out.Candidates, Inputs: out.Inputs, Judged: out.Judged, Tests: out.Tests, Skipped: out.Skipped,
+	}
+	if view.Conclusive {
+		view.Phases = phaseViews(list, out.Phases)
+	}
+	if !view.Conclusive && out.Goal == bisect.Any {
+		view.Islands = islandViews(list, out)
+	}
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if out.Found {
+		good, bad := list[out.Good], list[out.Bad]
+		view.Good, view.Bad = &good.Last.Seq, &bad.From.Seq
+		view.LastGood, view.FirstBad = good.Last.String(), bad.From.String()
+		kind, name := "entry", bad.From
+		if bad.From.Offset > 0 {
+			kind = "moment"
+			if out.Onset != nil {
+				name = out.Onset.Bad // what moves turned bad before the boundary
+			}
+		}
+		switch tests := cli.Plural(out.Tests, "test", "tests"); {
+		case !out.Exact():
+			say("the first bad moment after %v is one of %v..%v, the others were skipped (%s)", good.Last, list[out.Good+1].From, bad.From, tests)
+		case view.Conclusive && beginsWith(out):
+			if kind == "entry" {
+				view.First = &bad.From.Seq
+			}
+			say("%v is the first bad %s%s", name, kind, counted(b.test, out))
+		default:
+			say("%v is a bad %s after a good one, %v: a transition%s", name, kind, good.Last, counted(b.test, out))
+		}
+		if out.Exact() && bad.From.Seq > 0 {
+			e, err := b.t.Log.Entry(ctx, bad.From.Seq)
+			if err != nil {
+				return view, "", err
+			}
+			lines = append(lines, cli.EntryText(&e))
+		}
+	}
+	if on := out.Onset; on != nil {
+		at, step := projection.Millis(on.At), projection.Millis(on.Step)
+		view.Moment, view.At, view.ByEntry = on.Bad.String(), &at, &on.ByEntry
+		if on.Step > 0 {
+			view.Step = &step
+		}
+		switch {
+		case on.Skipped:
+			say("the state became bad between %v and %v; moments between them were skipped", on.Good, on.Bad)
+		case on.ByEntry:
+			say("the entry itself makes the state bad, at %s", cli.ClockText(on.At))
+		case on.Bad.Seq < list[out.Bad].From.Seq:
+			say("the state is bad before the entry, from %v on (%s)", on.Bad, cli.ClockText(on.At))
+		default:
+			say("the state is bad from %v on (%s)", on.Bad, cli.ClockText(on.At))
+		}
+	}
+	lines = append(lines, b.certainty(out)...)
+	if len(out.Conflicts) > 0 {
+		view.Conflict = list[out.Conflicts[0].Index].From.String()
+	}
+	return view, strings.Join(lines, "\n"), nil
+}
+
+// certainty says how much of the range an answer covers.
+func (b *bisection) certainty(out *bisect.Findings) (lines []string) {
+	list := out.Search.Stretches()
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	switch {
+	case out.Conclusive():
+		bad := 0
+		for _, p := range phaseViews(list, out.Phases) {
+			if p.Result != bisect.Bad.String() {
+				continue
+			}
+			bad++
+			if len(out.Phases) > 2 || out.Goal != bisect.Any {
+				say("%s", p)
+			}
+		}
+		if bad == 0 {
+			say("nothing is bad in %v..%v", b.from, b.to)
+		}
+		if b.test.Judge == nil {
+			say("exact: the expression was evaluated at every moment of %v..%v at which something changes", b.from, b.to)
+		} else {
+			say("conclusive: every candidate was judged, %d in all", out.Candidates)
+		}
+	case out.Goal != bisect.Any:
+		for _, p := range phaseViews(list, out.Phases) {
+			if p.Result == bisect.Bad.String() {
+				say("%s", p)
+			}
+		}
+		say("not conclusive: %d of %s were skipped", out.Skipped, cli.Plural(out.Candidates, "candidate", "candidates"))
+	default:
+		islands := islandViews(list, out)
+		for _, i := range islands {
+			say("island: %s", i)
+		}
+		if len(islands) > 0 {
+			say("one transition was assumed, which the islands refute; --find all judges all %s", cli.Plural(out.Inputs, "input", "different inputs"))
+		} else {
+			say("assumes: one transition; %d of %s were judged", out.Judged, cli.Plural(out.Candidates, "candidate", "candidates"))
+		}
+	}
+	return lines
+}
+
+// String describes a phase in a few words.
+func (p bisectPhaseView) String() string {
+	if p.Until == "" {
+		return fmt.Sprintf("%s from %s to the end of the range", p.Result, p.From)
+	}
+	return fmt.Sprintf("%s from %s until %s", p.Result, p.From, p.Until)
+}
+
+// String describes an island in a few words.
+func (i bisectIslandView) String() string {
+	at := i.First
+	if i.Last != i.First {
+		at += " and " + i.Last
+	}
+	return fmt.Sprintf("%s at %s, unlike %s and %s", i.Result, at, i.After, i.Before)
+}
+
+func islandViews(list []bisect.Stretch, out *bisect.Findings) []bisectIslandView {
+	var views []bisectIslandView
+	for _, island := range out.Islands() {
+		v := bisectIslandView{Result: island.Result.String(), First: list[island.First].From.String(), Last: list[island.Last].From.String()}
+		for i, p := range out.Phases {
+			if p == island { // with ends that hold, it has neighbors
+				v.After, v.Before = list[out.Phases[i-1].Last].From.String(), list[out.Phases[i+1].First].From.String()
+			}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// phaseViews returns the phases of a conclusive answer with their ends.
+func phaseViews(list []bisect.Stretch, phases []bisect.Phase) []bisectPhaseView {
+	var views []bisectPhaseView
+	for _, p := range phases {
+		v := bisectPhaseView{Result: p.Result.String(), From: list[p.First].From.String()}
+		if p.Last+1 < len(list) {
+			v.Until = list[p.Last+1].From.String()
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// beginsWith reports whether the transition is the first one of the range, which begins
+// good.
+func beginsWith(out *bisect.Findings) bool {
+	return out.Phases[0] == bisect.Phase{First: 0, Last: out.Good, Result: bisect.Good}
+}
+
+// counted tells how many tests were run.
+func counted(test bisect.Test, out *bisect.Findings) string {
+	if test.Judge == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", cli.Plural(out.Tests, "test", "tests"))
+}

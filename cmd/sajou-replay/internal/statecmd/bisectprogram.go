@@ -1,0 +1,60 @@
+package statecmd
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bisect"
+	"github.com/sajou-dev/sajou-go/replay/testprogram"
+)
+
+// programTest is a test by a program, in the protocol of git bisect run.
+func (b *bisectFlags) programTest(t *cli.OpenedSession, a *cli.App, command []string) bisect.Test {
+	program := &testprogram.Program{Args: command, Output: a.Stderr, Timeout: b.timeout}
+	return bisect.Test{
+		Identity: strings.Join(command, "\x00"),
+		Input: func(_ context.Context, s *replay.ScanStep) (bisect.InputHash, error) {
+			stdin, env, err := b.programInput(t.Name, s.Moment, s.Fold)
+			return bisect.HashInput(stdin, []byte(strings.Join(env, "\x00"))), err
+		},
+		Judge: func(ctx context.Context, m replay.Moment, f *projection.Fold) (bisect.TestResult, error) {
+			stdin, env, err := b.programInput(t.Name, m, f)
+			if err != nil {
+				return 0, err
+			}
+			o, err := program.Run(ctx, stdin, env...)
+			if err == nil || ctx.Err() != nil {
+				return o.Result, err
+			}
+			return 0, cli.Fail(cli.ExitCannotRun, "at %v: %w", m, err)
+		},
+	}
+}
+
+// programInput returns everything that the program sees at a moment: its stdin and the
+// variables that are added to its environment.
+func (b *bisectFlags) programInput(session string, m replay.Moment, f *projection.Fold) (stdin []byte, env []string, err error) {
+	view := maps.Clone(f.View())
+	env = []string{"SAJOU_SESSION=" + session}
+	if b.seeSeq {
+		env = append(env, "SAJOU_SEQ="+strconv.FormatUint(uint64(m.Seq), 10))
+	} else {
+		delete(view, "seq")
+	}
+	if b.seeTime {
+		at, err := cli.Marshal(projection.Millis(f.At()))
+		if err != nil {
+			return nil, nil, err
+		}
+		env = append(env, "SAJOU_AT="+string(at))
+	} else {
+		delete(view, "at")
+	}
+	stdin, err = cli.Marshal(view)
+	return append(stdin, '\n'), env, err
+}
