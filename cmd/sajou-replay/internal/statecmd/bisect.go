@@ -247,12 +247,9 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 func expressionTest(p *where.Predicate) bisect.Test {
 	return bisect.Exact(cli.Needs(&p.Expression), func(ctx context.Context, s *replay.ScanStep) (bisect.TestResult, error) {
 		wrong, err := p.Match(ctx, cli.InputOf(s))
-		switch {
-		case err != nil:
+		if err != nil {
 			return 0, fmt.Errorf("at %v: %w", s.Moment, err)
-		case wrong:
-			return bisect.Bad, nil
 		}
-		return bisect.Good, nil
+		return resultOf(wrong), nil
 	})
 }

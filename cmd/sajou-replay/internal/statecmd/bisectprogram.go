@@ -2,6 +2,7 @@ package statecmd
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strconv"
 	"strings"
@@ -28,10 +29,13 @@ func (b *bisectFlags) programTest(t *cli.OpenedSession, a *cli.App, command []st
 				return 0, err
 			}
 			o, err := program.Run(ctx, stdin, env...)
-			if err == nil || ctx.Err() != nil {
-				return o.Result, err
+			if e, ok := errors.AsType[*testprogram.FailedError](err); ok {
+				return 0, cli.Fail(cli.ExitCannotRun, "%s failed at %v: %s; it must exit with 0 for good, 1..124 for bad, or 125 to skip", e.Name, m, e.Status)
 			}
-			return 0, cli.Fail(cli.ExitCannotRun, "at %v: %w", m, err)
+			if e, ok := errors.AsType[*testprogram.StartError](err); ok {
+				return 0, cli.Fail(cli.ExitCannotRun, "cannot run %s: %w", e.Name, e.Cause)
+			}
+			return o.Result, err
 		},
 	}
 }

@@ -175,10 +175,7 @@ func (c *referenceImage) bisectTest() bisect.Test {
 			if err != nil {
 				return 0, err
 			}
-			if c.Wrong(m) {
-				return bisect.Bad, nil
-			}
-			return bisect.Good, nil
+			return resultOf(c.Wrong(m)), nil
 		},
 	}
 }
