@@ -70,6 +70,7 @@ type Subject struct {
 	Definitions string       `json:"definitions"` // digest of the declarations up to the head
 	Good        string       `json:"good"`        // the ends, as moments
 	Bad         string       `json:"bad"`
+	Every       string       `json:"every,omitempty"` // the step of a grid of session time whose moments are compared too
 	Terms       []string     `json:"terms,omitempty"` // the words for good and bad, if they are others
 	Test        SearchedTest `json:"test"`
 }
@@ -198,12 +199,27 @@ func (s *Subject) check() error {
 	case len(s.Terms) != 0 && (len(s.Terms) != 2 || s.Terms[0] == "" || s.Terms[0] == s.Terms[1]):
 		return malformed("the terms are not two different words")
 	}
+	if _, err := s.Step(); err != nil {
+		return err
+	}
 	for _, end := range []string{s.Good, s.Bad} {
 		if _, err := moment(end); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Step returns the step of the grid, or 0 for none.
+func (s *Subject) Step() (time.Duration, error) {
+	if s.Every == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s.Every)
+	if err != nil || d < time.Millisecond {
+		return 0, malformed("the step %.80q is not a duration of at least 1ms", s.Every)
+	}
+	return d, nil
 }
 
 // moment reads a moment as its String method writes it.

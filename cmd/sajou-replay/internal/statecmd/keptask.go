@@ -28,7 +28,7 @@ func askSearch(a *cli.App) *cobra.Command {
 With -O it also writes the picture to a file, SVG or PNG, each time, and with
 --open it runs a program on the file, which may stay open.
 
-Each judgment is kept at once. Without a terminal use bisect next, good, bad, skip.`,
+Each judgment is kept at once. Without a terminal use bisect good, bad and skip.`,
 		Example: "  sajou-replay bisect start\n  sajou-replay bisect ask || true",
 		Args:    cli.Between(0, 0),
 		RunE: withSearch(a, func(ctx context.Context, s *keptSearch, _ []string) error {

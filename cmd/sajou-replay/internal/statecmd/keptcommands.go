@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +16,8 @@ import (
 
 // keptSearchHelp is the part of the help of bisect that describes searches that are kept.
 const keptSearchHelp = `A search can also be kept and continued, as with git: bisect start, then good, bad
-and skip, or run. It lies beside the store in a file of its own. The names of these
-subcommands are not taken for sessions; use --session for a session named start.`
+and skip, or run. It lies beside the store in a file of its own. The names of
+these subcommands are not taken for sessions; use --session for such a session.`
 
 // keptCommands are the subcommands of bisect.
 func keptCommands(a *cli.App) []*cobra.Command {
@@ -25,9 +26,9 @@ func keptCommands(a *cli.App) []*cobra.Command {
 		keptCommand(a, "next", "Tell the moment to judge next", `Next tells the moment that is to be judged next, why, and how many candidates are
 left. The exit code is 5 if the search has finished with islands.`, (*keptSearch).report),
 		keptCommand(a, "status", "Tell the state of a kept search", `Status tells what is known to be good and bad, and what is left.`, (*keptSearch).report),
-		keptCommand(a, "explain", "Tell what is known, and what is assumed", `Explain tells in sentences what the search knows, from which judgments, and what its
-answer assumes.`, (*keptSearch).explain),
-		keptCommand(a, "terms", "Tell the words for good and bad", `Terms tells the words of the search for good and bad: those of bisect start --terms.`, (*keptSearch).terms),
+		keptCommand(a, "explain", "Tell what is known, and what is assumed", `Explain tells in sentences what the search knows, from which judgments, and what
+its answer assumes.`, (*keptSearch).explain),
+		keptCommand(a, "terms", "Tell the words for good and bad", `Terms tells the words of the search for good and bad, of bisect start --terms.`, (*keptSearch).terms),
 		runSearch(a), askSearch(a), logSearch(a), replaySearch(a), visualizeSearch(a), resetSearch(a),
 	}
 }
@@ -57,6 +58,7 @@ func withSearch(a *cli.App, do func(context.Context, *keptSearch, []string) erro
 func startSearch(a *cli.App) *cobra.Command {
 	var good, bad, expr, terms string
 	var look imageTest
+	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "start [SESSION] [--good ADDR] [--bad ADDR] [--where EXPR | --image PNG | -- COMMAND ARG...]",
 		Short: "Begin a search that is kept",
@@ -67,8 +69,8 @@ bisect ask, or with bisect good, bad and skip; the ends then count as given.
 
 The candidates are the moments at which the input of the test changes. The search
 remembers the head of the session, its declarations, the test with the files that
-it names, and what the test saw at each moment that was judged. It refuses to go on
-if one of them changed.
+it names, and what the test saw at each moment that was judged. It refuses to go
+on if one of them changed.
 
 ` + imageTestHelp,
 		Example: `  sajou-replay bisect start --good 30 --bad 40
@@ -95,6 +97,9 @@ if one of them changed.
 			case look.image != "":
 				subject.Test = searchlog.SearchedTest{Kind: byImage, Flags: look.values()}
 			}
+			if cmd.Flags().Changed("every") {
+				subject.Every = every.String()
+			}
 			if terms != "" {
 				subject.Terms = strings.Split(terms, ",")
 			}
@@ -108,6 +113,7 @@ if one of them changed.
 	cmd.Flags().StringVar(&good, "good", "0", "`ADDR` of a good moment")
 	cmd.Flags().StringVar(&bad, "bad", "end", "`ADDR` of a later, bad moment")
 	cmd.Flags().StringVar(&expr, "where", "", "the state is bad if `EXPR` is true")
+	cmd.Flags().DurationVar(&every, "every", 0, "also compare moments each `D`, for values that move; at least 1ms")
 	cmd.Flags().StringVar(&terms, "terms", "", "other words for good and bad, as `OLD,NEW`")
 	look.flags(cmd, "the state is bad if the picture equals the PNG")
 	cmd.ValidArgsFunction = a.CompleteSession
@@ -274,7 +280,8 @@ func replaySearch(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "replay FILE",
 		Short:   "Continue a search from the output of bisect log",
-		Long:    `Replay keeps the search of a file that bisect log wrote, or of stdin if FILE is -, if it is about this session and nothing has changed.`,
+		Long:    `Replay keeps the search of a file that bisect log wrote, or of stdin if FILE is -.
+It refuses one of another recording, or whose test changed.`,
 		Example: "  sajou-replay bisect start\n  sajou-replay bisect log > search.jsonl\n  sajou-replay bisect reset\n  sajou-replay bisect replay search.jsonl",
 		Args:    cli.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -316,8 +323,8 @@ func visualizeSearch(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "visualize -O FILE",
 		Short: "Draw the pictures of what remains",
-		Long: `Visualize draws a sheet of the stage at the candidates between the good and the bad
-side of the search, --count at most, evenly, as SVG or PNG.`,
+		Long: `Visualize draws a sheet of the stage at the candidates between the good and the
+bad side of the search, --count at most, evenly, as SVG or PNG.`,
 		Example: "  sajou-replay bisect start\n  sajou-replay bisect visualize -O remaining.svg",
 		Args:    cli.Between(0, 0),
 		RunE: withSearch(a, func(ctx context.Context, s *keptSearch, _ []string) error {

@@ -85,7 +85,11 @@ func (s *keptSearch) resume(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	stretches, err := bisect.Stretches(ctx, s.t.Travel, replay.MomentRange{From: from, To: to}, s.test, nil)
+	step, err := subject.Step()
+	if err != nil {
+		return err
+	}
+	stretches, err := bisect.Stretches(ctx, s.t.Travel, replay.MomentRange{From: from, To: to, Every: step}, s.test, nil)
 	if err != nil {
 		return err
 	}
