@@ -178,7 +178,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
 		for _, args := range [][]string{
-			{"start", name, "--where", "at > 5.0"}, {"run"}, {"bad"}, {"good"}, {"skip"}, {"undo"}, {"next"}, {"status"}, {"explain"}, {"terms"}, {"log"}, {"ask"}, {"reset"}, {"replay", broken},
+			{"start", name, "--where", "at > 5.0"}, {"run"}, {"bad"}, {"good"}, {"skip"}, {"undo"}, {"next"}, {"status"}, {"explain"}, {"terms"}, {"log"}, {"ask"}, {"visualize", "-O", filepath.Join(dir, "left.svg")}, {"reset"}, {"replay", broken},
 		} {
 			command(store, "", append([]string{"bisect", "-s", name}, args...)...)
 		}

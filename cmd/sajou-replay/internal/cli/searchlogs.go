@@ -11,10 +11,10 @@ import (
 	"github.com/sajou-dev/sajou-go/replay/searchlog"
 )
 
-// searchLogFile returns the file in the directory of the store that keeps the search of a
+// SearchFile returns the file in the directory of the store that keeps the search of a
 // session. The log of the store does not know it. Names of sessions can have characters
 // that names of files cannot, so it is named by a hash.
-func (a *App) searchLogFile(session string) string {
+func (a *App) SearchFile(session string) string {
 	sum := sha256.Sum256([]byte(session))
 	return filepath.Join(a.Store, "bisect-"+hex.EncodeToString(sum[:8])+".jsonl")
 }
@@ -24,7 +24,7 @@ var errNoSearch = Fail(ExitNotFound, "no search of this session was begun; begin
 
 // SearchLog reads the search that is kept of a session.
 func (a *App) SearchLog(session string) (*searchlog.SearchLog, error) {
-	name := a.searchLogFile(session)
+	name := a.SearchFile(session)
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoSearch
@@ -45,7 +45,7 @@ func (a *App) SearchLog(session string) (*searchlog.SearchLog, error) {
 
 // BeginSearch keeps the text of a new search, completely or not at all.
 func (a *App) BeginSearch(session string, text []byte) error {
-	name := a.searchLogFile(session)
+	name := a.SearchFile(session)
 	if _, err := os.Lstat(name); err == nil {
 		return Fail(ExitNo, "a search of %q is under way; continue it, or remove it with: sajou-replay bisect reset", session)
 	}
@@ -57,7 +57,7 @@ func (a *App) BeginSearch(session string, text []byte) error {
 
 // ExtendSearch appends lines to the search of a session, behind its last whole line.
 func (a *App) ExtendSearch(l *searchlog.SearchLog, lines []byte) error {
-	f, err := os.OpenFile(a.searchLogFile(l.Subject.Session), os.O_WRONLY, 0)
+	f, err := os.OpenFile(a.SearchFile(l.Subject.Session), os.O_WRONLY, 0)
 	if err == nil {
 		if l.Torn {
 			err = f.Truncate(l.Size)
@@ -79,7 +79,7 @@ func (a *App) ExtendSearch(l *searchlog.SearchLog, lines []byte) error {
 
 // EndSearch removes the search of a session, and reports whether there was one.
 func (a *App) EndSearch(session string) (bool, error) {
-	err := os.Remove(a.searchLogFile(session))
+	err := os.Remove(a.SearchFile(session))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/searchlog"
 	"github.com/sajou-dev/sajou-go/stage/picture"
@@ -268,7 +269,7 @@ bisect replay continues from it, also beside another store with the same session
 				return err
 			}
 			o := a.Output()
-			if _, err := o.Write(text); err != nil {
+			if _, err := o.Write(termtext.PrintableJSON(text)); err != nil {
 				return err
 			}
 			return o.Flush()
@@ -278,9 +279,9 @@ bisect replay continues from it, also beside another store with the same session
 
 func replaySearch(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:     "replay FILE",
-		Short:   "Continue a search from the output of bisect log",
-		Long:    `Replay keeps the search of a file that bisect log wrote, or of stdin if FILE is -.
+		Use:   "replay FILE",
+		Short: "Continue a search from the output of bisect log",
+		Long: `Replay keeps the search of a file that bisect log wrote, or of stdin if FILE is -.
 It refuses one of another recording, or whose test changed.`,
 		Example: "  sajou-replay bisect start\n  sajou-replay bisect log > search.jsonl\n  sajou-replay bisect reset\n  sajou-replay bisect replay search.jsonl",
 		Args:    cli.Between(1, 1),
@@ -382,7 +383,7 @@ func resetSearch(a *cli.App) *cobra.Command {
 			if !ended {
 				return a.Output().Text("no search was under way")
 			}
-			return a.Output().Text("the search of " + t.Name + " was removed")
+			return a.Output().Text("the search of " + termtext.Printable(t.Name) + " was removed")
 		},
 	}
 }
@@ -397,16 +398,16 @@ func (s *keptSearch) terms() error {
 func (s *keptSearch) explain() error {
 	subject, c := &s.log.Subject, s.search.Conclusion()
 	var b strings.Builder
-	fmt.Fprintf(&b, "The session %s is searched from %s to %s.\n", s.t.Name, subject.Good, subject.Bad)
+	fmt.Fprintf(&b, "The session %s is searched from %s to %s.\n", termtext.Printable(s.t.Name), subject.Good, subject.Bad)
 	switch test := subject.Test; test.Kind {
 	case byPerson:
 		b.WriteString("A person judges the picture of the stage.\n")
 	case byWhere:
-		fmt.Fprintf(&b, "A state is %s if %s.\n", s.term(bisect.Bad), test.Args[0])
+		fmt.Fprintf(&b, "A state is %s if %s.\n", s.term(bisect.Bad), termtext.Printable(test.Args[0]))
 	case byImage:
-		fmt.Fprintf(&b, "A picture is compared with %s.\n", test.Flags["image"])
+		fmt.Fprintf(&b, "A picture is compared with %s.\n", termtext.Printable(test.Flags["image"]))
 	case byProgram:
-		fmt.Fprintf(&b, "A command judges the state: %s.\n", strings.Join(test.Args, " "))
+		fmt.Fprintf(&b, "A command judges the state: %s.\n", termtext.Printable(strings.Join(test.Args, " ")))
 	}
 	fmt.Fprintf(&b, "The test sees something else at %s, the candidates; %d of them are different. %d are judged, %d were skipped.\n",
 		cli.Plural(c.Candidates, "moment", "moments"), c.Inputs, c.Judged, c.Skipped)
@@ -434,4 +435,3 @@ func (s *keptSearch) explain() error {
 	v, _ := s.view()
 	return s.a.Output().One(b.String(), v)
 }
-

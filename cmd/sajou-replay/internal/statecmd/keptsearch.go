@@ -15,6 +15,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/searchlog"
@@ -222,7 +223,7 @@ func imageOf(values map[string]string) *imageTest {
 // term returns the word of the search for a result.
 func (s *keptSearch) term(r bisect.TestResult) string {
 	if words := s.log.Subject.Terms; len(words) == 2 && r != bisect.Skip {
-		return words[int(r-bisect.Good)]
+		return termtext.Printable(words[int(r-bisect.Good)])
 	}
 	return r.String()
 }
@@ -377,4 +378,3 @@ func (s *keptSearch) remaining(n int) []bisect.Stretch {
 func (s *keptSearch) shot(ctx context.Context, m replay.Moment) (film.Shot, error) {
 	return s.t.Reel(nil).Shot(ctx, m)
 }
-
