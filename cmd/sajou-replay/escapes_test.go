@@ -184,7 +184,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		}
 		both("check", name, "end", "--where", "at > 5.0")
 		both("play", name, "--rate", "0", "--fps", "0")
-		command(store, "", "play", name, "--stage", "--rate", "0", "--fps", "1")
+		command(store, "", "play", name, "--stage", "-o", "text", "--rate", "0", "--fps", "1")
 		both("grep", "end", name)
 		both("grep", "-e", ".", name)
 		both("grep", hostileText, name)

@@ -114,7 +114,7 @@ func TestExitCodes(t *testing.T) {
 		{"show 1x", 2},
 		{"show 1..2", 2},
 		{"show 1+5", 2},
-		{"show -1", 2},
+		{"show -1", 4}, {"show -- -1x", 2},
 		{"show 99999999999999999999", 2},
 		{"completion nonsense", 2},
 		{"completion", 0},
@@ -157,11 +157,12 @@ func TestExitCodes(t *testing.T) {
 		{"play --rate 0 1..2 --from 1", 2},
 		{"play --rate 1 -o json", 2},
 		{"play --idle -1s", 2},
-		{"play --stage --rate 0", 0},
+		{"play --stage --rate 0", 2},
+		{"play --stage -o text --rate 0", 0},
 		{"play --stage -o json --rate 0", 2},
 		{"play --scene " + file, 2},
-		{"play --stage --scene " + file, 1},
-		{"play --stage --scene " + file + "nothing", 2},
+		{"play --stage -o text --scene " + file, 1},
+		{"play --stage -o text --scene " + file + "nothing", 2},
 		{"render", 2},
 		{"render end", 2},
 		{"render end -O -", 0},
@@ -333,7 +334,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func TestBrokenPipe(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	importLines(t, store, 5)
-	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0", "play --rate 0 --stage", "render end -O -", "render 1 2 --compare"} {
+	for _, args := range []string{"cat", "export", "ls", "state", "scan --where true", "play --rate 0", "play --rate 0 --stage -o text", "render end -O -", "render 1 2 --compare"} {
 		var stderr bytes.Buffer
 		err := run(t.Context(), append([]string{"-C", store}, strings.Fields(args)...), nil, brokenPipe{}, &stderr)
 		if code := cli.ExitCode(err, &stderr); code != 0 || strings.Contains(stderr.String(), "pipe") {
@@ -372,7 +373,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	for _, args := range []string{
 		"cat", "verify", "scan --where true", "play", "tail -f", "export", "info", "bisect --where seq>3",
-		"play --stage", "render 1..9 --sheet -O -", "render 1.. -O - --format gif",
+		"play --stage -o text", "render 1..9 --sheet -O -", "render 1.. -O - --format gif",
 	} {
 		if r := sajouReplay(ctx, t, nil, append([]string{"-C", store}, strings.Fields(args)...)...); r.code != 130 {
 			t.Errorf("%s in an ended context: exit %d, %s", args, r.code, r.stderr)

@@ -90,7 +90,7 @@ func TestPlayStageOnTerminal(t *testing.T) {
 	defer cancel()
 	p := onTerminal(ctx, t, 24, 100, "-C", store, "play", "--stage", "--rate", "0.001", "1..end")
 	p.until("\x1b[?1049h") // the other screen
-	p.until("space pause")
+	p.until("space play")
 	p.press(" ")
 	p.until("‖")
 	p.press("G") // to the end
@@ -102,7 +102,7 @@ func TestPlayStageOnTerminal(t *testing.T) {
 	}
 
 	p = onTerminal(ctx, t, 24, 100, "-C", store, "play", "--stage", "--rate", "0.001")
-	p.until("space pause")
+	p.until("space play")
 	require.NoError(t, pty.Setsize(p.tty, &pty.Winsize{Rows: 10, Cols: 60}))
 	p.press("\x03") // ctrl-C
 	p.until("\x1b[?1049l")
@@ -111,7 +111,7 @@ func TestPlayStageOnTerminal(t *testing.T) {
 	}
 
 	p = onTerminal(ctx, t, 24, 100, "-C", store, "play", "--stage", "--rate", "0.001")
-	p.until("space pause")
+	p.until("space play")
 	cancel()
 	p.until("\x1b[?1049l")
 	if code := <-p.code; code != cli.ExitInterrupted {
@@ -119,9 +119,9 @@ func TestPlayStageOnTerminal(t *testing.T) {
 	}
 }
 
-// TestPlayStageWithoutTerminal shows that the stage is written as texts, and ends, if
-// stdin or stdout is not a terminal. The null device is none, although it is a
-// character device as terminals are.
+// TestPlayStageWithoutTerminal shows that the debugger refuses a stdin or stdout that is
+// no terminal, and that -o text writes the stage as texts in any case. The null device
+// is no terminal, although it is a character device as terminals are.
 func TestPlayStageWithoutTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	store := filepath.Join(t.TempDir(), "store")
@@ -133,7 +133,13 @@ func TestPlayStageWithoutTerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer ours.Close()
 	defer theirs.Close()
-	for _, args := range [][]string{{"play", "--stage", "--rate", "0"}, {"play", "--stage", "--rate", "1000"}} {
+	for _, streams := range [][2]*os.File{{theirs, null}, {null, theirs}, {null, null}} {
+		var stderr bytes.Buffer
+		err := run(t.Context(), []string{"-C", store, "play", "--stage"}, streams[0], streams[1], &stderr)
+		require.Equal(t, cli.ExitMisuse, cli.ExitCode(err, &stderr))
+		require.Equal(t, "sajou-replay: play --stage needs a terminal for its keys; write the frames as text with: play --stage -o text\n", stderr.String())
+	}
+	for _, args := range [][]string{{"play", "--stage", "-o", "text", "--rate", "0"}, {"play", "--stage", "-o", "text", "--rate", "1000"}} {
 		var stderr bytes.Buffer
 		err := run(t.Context(), append([]string{"-C", store}, args...), theirs, null, &stderr)
 		require.Zerof(t, cli.ExitCode(err, &stderr), "%v >/dev/null: %s", args, &stderr)

@@ -41,7 +41,7 @@ func (s *Search) Err() error {
 		return &EndpointError{s.stretches[0].From, Good, got}
 	}
 	if got := s.Result(n - 1); got != 0 && got != Bad {
-		return &EndpointError{s.stretches[n-1].From, Bad, got}
+		return &EndpointError{s.stretches[n-1].Last, Bad, got}
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func (r *Reel) Caption(ctx context.Context, m replay.Moment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%v %s", m, entryText(&e)), nil
+	return fmt.Sprintf("%v %s", m, EntryText(&e)), nil
 }
 
-// entryText tells what an entry records, in a few words.
-func entryText(e *eventlog.Entry) string {
+// EntryText tells what an entry records, in a few words. They are not made printable.
+func EntryText(e *eventlog.Entry) string {
 	switch e.Kind {
 	case eventlog.KindSignal:
 		if sig, err := signal.Decode(e.Data); err == nil {

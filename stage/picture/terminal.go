@@ -203,13 +203,16 @@ func (t *terminal) speech(col, row int, text string) {
 	text = "“" + text + "”"
 	w := displaywidth.String(text)
 	x := min(max(col-w/2, 0), max(t.cols-w, 0))
-	for _, y := range [...]int{row - 1, row - 2, row - 3} {
-		if y >= 0 && t.free(x, y, w) {
-			t.put(x, y, text, paper)
-			return
+	// The nearest row with room is above it, or else below. In a full picture the speech
+	// is left out: one that overwrites another makes both unreadable.
+	for _, step := range [...]int{-1, 1} {
+		for y := row + step; y >= 0 && y < t.rows; y += step {
+			if t.free(x, y, w) {
+				t.put(x, y, text, paper)
+				return
+			}
 		}
 	}
-	t.put(x, max(row-1, 0), text, paper)
 }
 
 // free reports whether w cells and one on each side are empty or hold beams.

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -139,8 +141,34 @@ func (s *anchors) Used(m replay.Moment) {
 	s.app.used = &recentAddress{Session: s.session, Genesis: s.genesis, Seq: uint64(m.Seq), Offset: int64(m.Offset)}
 }
 
-// anchor makes a replay of the session resolve bookmarks and relative addresses.
-func (t *OpenedSession) anchor(travel *replay.Replay) { travel.Anchor(t.anchors) }
+// Anchor makes a replay of the session resolve bookmarks and relative addresses.
+func (t *OpenedSession) Anchor(travel *replay.Replay) { travel.Anchor(t.anchors) }
+
+// AddBookmark names a moment of the session, whose store is open. It replaces an existing
+// bookmark only if it may.
+func (t *OpenedSession) AddBookmark(ctx context.Context, name, note string, m replay.Moment, replace bool) (bookmark.Bookmark, error) {
+	b := bookmark.Bookmark{Session: t.Name, Name: strings.TrimPrefix(name, "@"), Note: note}
+	b.Head.Hash, b.Offset = t.Log.Genesis(), m.Offset
+	if m.Seq > 0 {
+		e, err := t.Log.Entry(ctx, m.Seq)
+		if err != nil {
+			return b, err
+		}
+		b.Head = e.Head()
+	}
+	a := t.anchors.app
+	book, err := a.Bookmarks()
+	if err != nil {
+		return b, err
+	}
+	if old, ok := book.Find(b.Session, b.Name); ok && !replace {
+		return b, Fail(ExitNo, "%s has a bookmark @%s already, at %v; replace it with --force", t.Name, b.Name, old.Moment())
+	}
+	if err := book.Put(b); err != nil {
+		return b, Misuse("%w", err)
+	}
+	return b, a.WriteBookmarks(book)
+}
 
 // completeBookmark completes the names of bookmarks: of the session that the arguments
 // before name, of that of --session, or of the latest.

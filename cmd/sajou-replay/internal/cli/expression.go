@@ -47,7 +47,7 @@ func (t *OpenedSession) FoldFor(x *where.Expression) error {
 	if err != nil {
 		return err
 	}
-	t.anchor(travel)
+	t.Anchor(travel)
 	t.Travel = travel
 	return nil
 }

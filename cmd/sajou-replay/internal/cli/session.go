@@ -216,7 +216,7 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 		return nil, err
 	}
 	t := &OpenedSession{engine, name, log, travel, &anchors{app: a, session: name, genesis: log.Genesis().String()}}
-	t.anchor(travel)
+	t.Anchor(travel)
 	return t, nil
 }
 

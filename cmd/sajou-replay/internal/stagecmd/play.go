@@ -18,6 +18,8 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/stage/debugger"
 )
 
 // Play returns the command "play".
@@ -28,6 +30,8 @@ func Play(a *cli.App) *cobra.Command {
 		idle      time.Duration
 		onStage   bool
 		sceneFile string
+		pauseOn   string
+		follow    bool
 	)
 	cmd := &cobra.Command{
 		Use:   "play [SESSION] [RANGE]",
@@ -44,17 +48,23 @@ while something moves; --fps 0 writes no updates. If no entry follows for five
 minutes, play omits the updates until the next entry, and writes only the other
 commands.
 
---stage draws the stage instead. On a terminal it is animated in place: space
-pauses and resumes, ← and → go to the entry before and after, + and - change
-the rate, q quits. If stdin or stdout is not a terminal, the frames are written as
-text of COLUMNS by LINES, each below a line with its moment and with a blank line
-between them; frames equal to the one before are left out. --scene uses the scene
-of a file.`,
+--stage opens the debugger in the terminal: the stage, the entries around the
+cursor, a part of the state, the running performances and the board, with keys to
+step by entry, boundary, frame, performance, beat and correlation, to run to an
+expression forwards and backwards, to search, to compare two moments and to name
+them; ? lists the keys. A window that becomes narrower leaves out the board first,
+then the performances, the state, the entries and the scrub bar. --pause-on pauses
+where an expression becomes true. --follow shows the entries that another process
+records, and opens the store once a second for it; it copies the session into
+memory. --scene uses the scene of a file.
+
+--stage -o text writes the frames as text of COLUMNS by LINES, each below a line
+with its moment and with a blank line between them; frames equal to the one before
+are left out. It needs no terminal.`,
 		Example: `  sajou-replay play
   sajou-replay play --rate 0 --fps 0
   sajou-replay play --from 30 --to perf:p-36-1 --rate 4 -o jsonl
-  sajou-replay play --stage
-  sajou-replay play 30..40 --stage --rate 0 --fps 2`,
+  sajou-replay play 30..40 --stage -o text --rate 0 --fps 2`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -68,6 +78,14 @@ of a file.`,
 				return cli.Misuse("--stage writes text only; omit -o %s, or omit --stage to write commands", a.Format)
 			case sceneFile != "" && !onStage:
 				return cli.Misuse("--scene needs --stage")
+			case (pauseOn != "" || follow) && !onStage:
+				return cli.Misuse("--pause-on and --follow need --stage")
+			case follow && sceneFile != "":
+				return cli.Misuse("--follow and --scene exclude each other; omit one")
+			case onStage && !cmd.Flags().Changed("output") && !a.IsInteractive():
+				return errNoTerminal
+			case onStage && cmd.Flags().Changed("output") && (pauseOn != "" || follow):
+				return cli.Misuse("--pause-on and --follow need the terminal; omit -o text")
 			case a.Format == "json" && rate > 0:
 				return cli.Misuse("-o json writes one array, which is complete only at the end; use -o jsonl, or --rate 0")
 			}
@@ -87,11 +105,22 @@ of a file.`,
 			if err != nil {
 				return err
 			}
+			var pause *where.Expression
+			if pauseOn != "" {
+				p, err := cli.Compile(pauseOn)
+				if err != nil {
+					return err
+				}
+				pause = &p.Expression
+			}
 			t, err := a.OpenSession(session)
 			if err != nil {
 				return err
 			}
 			defer t.Close()
+			if err := t.FoldFor(pause); err != nil {
+				return err
+			}
 			first, last, err := t.Travel.ResolveRange(cmd.Context(), parsed)
 			if err != nil {
 				return err
@@ -103,8 +132,21 @@ of a file.`,
 				}
 			}
 			p := Pace{Rate: rate, fps: fps, Idle: idle}
-			if onStage {
-				return playStage(cmd.Context(), a, t.Reel(sc), first, last, p)
+			switch {
+			case onStage && cmd.Flags().Changed("output"):
+				return writeStage(cmd.Context(), a, t.Reel(sc), first, last, p)
+			case onStage:
+				travel := t.Reel(sc).Travel()
+				t.Anchor(travel)
+				var live *liveLog
+				if follow {
+					if live, travel, err = followLog(cmd.Context(), a, t); err != nil {
+						return err
+					}
+				}
+				return debugStage(cmd.Context(), a, t, travel, debugger.Config{
+					From: first, To: last, Rate: p.Rate, Frame: p.frame(), Idle: p.Idle, PauseOn: pauseOn,
+				}, live)
 			}
 			return PlayCommands(cmd.Context(), a, t, first, last, p)
 		},
@@ -116,6 +158,8 @@ of a file.`,
 	cmd.Flags().DurationVar(&idle, "idle", 2*time.Second, "longest pause; 0 removes every pause")
 	cmd.Flags().BoolVar(&onStage, "stage", false, "draw the stage instead of writing commands")
 	cmd.Flags().StringVar(&sceneFile, "scene", "", "with --stage, use the scene of `FILE` instead of the recorded ones")
+	cmd.Flags().StringVar(&pauseOn, "pause-on", "", "with --stage, pause where `EXPR` becomes true")
+	cmd.Flags().BoolVar(&follow, "follow", false, "with --stage, show entries that follow")
 	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd

@@ -64,26 +64,8 @@ func markAdd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b := bookmark.Bookmark{Session: t.Name, Name: strings.TrimPrefix(args[0], "@"), Note: note}
-			b.Head.Hash, b.Offset = t.Log.Genesis(), m.Offset
-			if m.Seq > 0 {
-				e, err := t.Log.Entry(cmd.Context(), m.Seq)
-				if err != nil {
-					return err
-				}
-				b.Head = e.Head()
-			}
-			book, err := a.Bookmarks()
+			b, err := t.AddBookmark(cmd.Context(), args[0], note, m, force)
 			if err != nil {
-				return err
-			}
-			if old, ok := book.Find(b.Session, b.Name); ok && !force {
-				return cli.Fail(cli.ExitNo, "%s has a bookmark @%s already, at %v; replace it with --force", t.Name, b.Name, old.Moment())
-			}
-			if err := book.Put(b); err != nil {
-				return cli.Misuse("%w", err)
-			}
-			if err := a.WriteBookmarks(book); err != nil {
 				return err
 			}
 			return a.Output().One(fmt.Sprintf("@%s is %v of %s", b.Name, m, termtext.Printable(t.Name)), b)
