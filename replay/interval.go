@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// Instant is a moment that a search has examined.
-type Instant struct {
+// ExaminedMoment is a moment that a search has examined.
+type ExaminedMoment struct {
 	Moment Moment
 	At     time.Duration // session time
 	Kind   MomentKind
 }
 
-// Interval is a stretch of moments, from From up to and without Until, at which a value
+// ValueInterval is a stretch of moments, from From up to and without Until, at which a value
 // is the same.
-type Interval[V comparable] struct {
+type ValueInterval[V comparable] struct {
 	Value V
-	From  Instant
+	From  ExaminedMoment
 
 	// Until is the first moment at which the value is another. If the interval is
 	// open, it is the last moment that was examined, and the value is the same there.
-	Until Instant
+	Until ExaminedMoment
 	Open  bool
 }
 
-// Valuation computes a value at each moment of a walk.
+// Valuation computes a value at each step of a scan or of a walk.
 type Valuation[V comparable] struct {
-	Needs Needs // [NeedsPrev], if Value reads [ScanStep.Prev]
+	Needs Needs // what Value reads of the step; at moments between entries the state always is there
 
 	// Value returns the value at a step. An error ends the search.
 	Value func(ctx context.Context, s *ScanStep) (V, error)
 
 	// Copy, unless nil, returns an equal valuation whose Value can run at the same time
-	// as those of others. A search then uses all cores, if the session has saved images.
+	// as those of others; see [EntryPredicate].
 	Copy func() Valuation[V]
 }
 
@@ -47,33 +47,30 @@ type Valuation[V comparable] struct {
 //
 // An error ends the sequence, also that of the context. The interval under way comes
 // before it, open.
-func Intervals[V comparable](ctx context.Context, r *Replay, over MomentRange, values Valuation[V]) iter.Seq2[Interval[V], error] {
-	return func(yield func(Interval[V], error) bool) {
+func Intervals[V comparable](ctx context.Context, r *Replay, over MomentRange, values Valuation[V]) iter.Seq2[ValueInterval[V], error] {
+	return func(yield func(ValueInterval[V], error) bool) {
 		if over.From.IsZero() {
 			over.From.Seq = 1
 		}
 		if err := r.checkSeq(over.To); err != nil {
-			yield(Interval[V]{}, err)
+			yield(ValueInterval[V]{}, err)
 			return
 		}
 		parts := []segment{{over.From.Seq, over.To.Seq}}
 		if values.Copy != nil {
 			parts = r.segments(ctx, over.From.Seq, over.To.Seq, true)
 		}
-		copies := []Valuation[V]{values}
-		for range parts[1:] {
-			copies = append(copies, values.Copy())
-		}
+		tests := copies(values, values.Copy, len(parts))
 		// The first interval of a part continues the last one of the part before, if it has
 		// the same value.
-		var open *Interval[V]
-		for next, err := range inOrder(ctx, r.split.workers, len(parts), func(ctx context.Context, i int, emit func(Interval[V]) bool) error {
-			return intervalsOf(ctx, r.walkOf(ctx, over, parts, i, values.Needs), copies[i], emit)
+		var open *ValueInterval[V]
+		for next, err := range inOrder(ctx, r.split.workers, len(parts), func(ctx context.Context, i int, emit func(ValueInterval[V]) bool) error {
+			return intervalsOf(ctx, r.walkOf(ctx, over, parts, i, values.Needs), tests[i], emit)
 		}) {
 			switch {
 			case err != nil:
 				if open == nil || yield(*open, nil) {
-					yield(Interval[V]{}, err)
+					yield(ValueInterval[V]{}, err)
 				}
 				return
 			case open == nil:
@@ -113,8 +110,8 @@ func (r *Replay) walkOf(ctx context.Context, over MomentRange, parts []segment, 
 }
 
 // intervalsOf emits the intervals of one walk, all of them open.
-func intervalsOf[V comparable](ctx context.Context, w *momentWalk, values Valuation[V], emit func(Interval[V]) bool) error {
-	var now *Interval[V]
+func intervalsOf[V comparable](ctx context.Context, w *momentWalk, values Valuation[V], emit func(ValueInterval[V]) bool) error {
+	var now *ValueInterval[V]
 	var failed error
 	left := false
 	w.yield = func(s *ScanStep) bool {
@@ -123,7 +120,7 @@ func intervalsOf[V comparable](ctx context.Context, w *momentWalk, values Valuat
 			failed = fmt.Errorf("replay: evaluate at %v: %w", s.Moment, err)
 			return false
 		}
-		at := Instant{s.Moment, s.Fold.At(), s.Kind}
+		at := ExaminedMoment{s.Moment, s.Fold.At(), s.Kind}
 		if now != nil && now.Value == v {
 			now.Until = at
 			return true
@@ -132,7 +129,7 @@ func intervalsOf[V comparable](ctx context.Context, w *momentWalk, values Valuat
 			left = true
 			return false
 		}
-		now = &Interval[V]{Value: v, From: at, Until: at, Open: true}
+		now = &ValueInterval[V]{Value: v, From: at, Until: at, Open: true}
 		return true
 	}
 	err := w.run()

@@ -32,8 +32,8 @@ func running(needs replay.Needs) replay.Valuation[string] {
 	}
 }
 
-func intervals(t require.TestingT, r *replay.Replay, over replay.MomentRange, v replay.Valuation[string]) []replay.Interval[string] {
-	var got []replay.Interval[string]
+func intervals(t require.TestingT, r *replay.Replay, over replay.MomentRange, v replay.Valuation[string]) []replay.ValueInterval[string] {
+	var got []replay.ValueInterval[string]
 	for iv, err := range replay.Intervals(context.Background(), r, over, v) {
 		require.NoError(t, err)
 		got = append(got, iv)
@@ -162,7 +162,7 @@ func TestIntervalsUpToAnError(t *testing.T) {
 			v.Copy = failing
 			return v
 		}
-		var got []replay.Interval[string]
+		var got []replay.ValueInterval[string]
 		var last error
 		for iv, err := range replay.Intervals(context.Background(), r, replay.MomentRange{To: replay.Moment{Seq: 30}}, failing()) {
 			if last = err; err == nil {

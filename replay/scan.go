@@ -81,34 +81,22 @@ type Hit struct {
 // holds for any predicate. A from of 0 means 1; a to beyond the last entry is
 // [ErrNoAddress]. After an error the sequence ends.
 func (r *Replay) Scan(ctx context.Context, from, to eventlog.Seq, pred EntryPredicate, mode Mode) iter.Seq2[Hit, error] {
+	if mode == Changes {
+		return r.scanChanges(ctx, from, to, pred)
+	}
 	return func(yield func(Hit, error) bool) {
-		from := max(from, 1)
-		if err := r.checkSeq(Moment{Seq: to}); err != nil && from <= to {
+		parts, err := r.parts(ctx, &from, to, pred.Needs, pred.Copy != nil)
+		if err != nil {
 			yield(Hit{}, err)
 			return
 		}
-		parts := []segment{{from, to}}
-		if pred.Copy != nil {
-			parts = r.segments(ctx, from, to, pred.Needs != NeedsEntry)
-		}
-		tests := []EntryPredicate{pred}
-		for range parts[1:] {
-			tests = append(tests, pred.Copy())
-		}
+		tests := copies(pred, pred.Copy, len(parts))
 		if mode == Last {
 			slices.Reverse(parts) // the first hit of the last part that has one
 		}
-		was := false
 		for hit, err := range inOrder(ctx, r.split.workers, len(parts), func(ctx context.Context, i int, emit func(Hit) bool) error {
-			return r.scanSegment(ctx, parts[i], tests[i], mode, emit)
+			return r.scanPart(ctx, parts[i], tests[i], mode, emit)
 		}) {
-			if err == nil && mode == Changes {
-				// The parts do not know the value before their first entry.
-				if hit.Value == was {
-					continue
-				}
-				was = hit.Value
-			}
 			if !yield(hit, err) || mode == First || mode == Last {
 				return
 			}
@@ -116,11 +104,32 @@ func (r *Replay) Scan(ctx context.Context, from, to eventlog.Seq, pred EntryPred
 	}
 }
 
-// scanSegment emits the hits of one part of a scan. With [Changes] it also emits the
-// first entry.
-func (r *Replay) scanSegment(ctx context.Context, part segment, pred EntryPredicate, mode Mode, emit func(Hit) bool) error {
+// parts divides from..to for a scan. A from of 0 becomes 1.
+func (r *Replay) parts(ctx context.Context, from *eventlog.Seq, to eventlog.Seq, needs Needs, divide bool) ([]segment, error) {
+	*from = max(*from, 1)
+	if *from <= to {
+		if err := r.checkSeq(Moment{Seq: to}); err != nil {
+			return nil, err
+		}
+	}
+	if !divide {
+		return []segment{{*from, to}}, nil
+	}
+	return r.segments(ctx, *from, to, needs != NeedsEntry), nil
+}
+
+// copies returns n equal tests, the first of them the given one.
+func copies[T any](test T, copyOf func() T, n int) []T {
+	all := []T{test}
+	for len(all) < n {
+		all = append(all, copyOf())
+	}
+	return all
+}
+
+// scanPart emits the hits of one part of a scan.
+func (r *Replay) scanPart(ctx context.Context, part segment, pred EntryPredicate, mode Mode, emit func(Hit) bool) error {
 	var last *Hit
-	first, was := true, false
 	err := r.steps(ctx, part.from, part.to, pred.Needs, func(s *ScanStep) (bool, error) {
 		is, err := pred.Test(ctx, s)
 		if err != nil {
@@ -139,10 +148,6 @@ func (r *Replay) scanSegment(ctx context.Context, part segment, pred EntryPredic
 				last = &Hit{*s.Entry, is}
 			}
 			return true, nil
-		case Changes:
-			changed := first || is != was
-			first, was = false, is
-			return !changed || emit(Hit{*s.Entry, is}), nil
 		}
 		return false, fmt.Errorf("replay: scan: no mode %d", mode)
 	})
@@ -150,6 +155,75 @@ func (r *Replay) scanSegment(ctx context.Context, part segment, pred EntryPredic
 		emit(*last)
 	}
 	return err
+}
+
+// scanChanges is a scan with the mode [Changes].
+func (r *Replay) scanChanges(ctx context.Context, from, to eventlog.Seq, pred EntryPredicate) iter.Seq2[Hit, error] {
+	return func(yield func(Hit, error) bool) {
+		first := true
+		for c, err := range ScanValues(ctx, r, from, to, valuationOf(pred)) {
+			if err == nil && first && !c.Value {
+				first = false // it was false before
+				continue
+			}
+			first = false
+			if !yield(Hit{c.Entry, c.Value}, err) {
+				return
+			}
+		}
+	}
+}
+
+func valuationOf(pred EntryPredicate) Valuation[bool] {
+	v := Valuation[bool]{Needs: pred.Needs, Value: pred.Test}
+	if pred.Copy != nil {
+		v.Copy = func() Valuation[bool] { return valuationOf(pred.Copy()) }
+	}
+	return v
+}
+
+// EntryValue is a value at an entry.
+type EntryValue[V comparable] struct {
+	Entry eventlog.Entry
+	Value V
+}
+
+// ScanValues evaluates a value at every entry from one Seq to another, both included, in
+// one pass, and yields the first entry and each at which the value differs from that at
+// the entry before. Range and errors are those of [Replay.Scan].
+func ScanValues[V comparable](ctx context.Context, r *Replay, from, to eventlog.Seq, values Valuation[V]) iter.Seq2[EntryValue[V], error] {
+	return func(yield func(EntryValue[V], error) bool) {
+		parts, err := r.parts(ctx, &from, to, values.Needs, values.Copy != nil)
+		if err != nil {
+			yield(EntryValue[V]{}, err)
+			return
+		}
+		tests := copies(values, values.Copy, len(parts))
+		var last *EntryValue[V]
+		for next, err := range inOrder(ctx, r.split.workers, len(parts), func(ctx context.Context, i int, emit func(EntryValue[V]) bool) error {
+			var now V
+			return r.steps(ctx, parts[i].from, parts[i].to, values.Needs, func(s *ScanStep) (bool, error) {
+				v, err := tests[i].Value(ctx, s)
+				if err != nil {
+					return false, fmt.Errorf("replay: scan entry %d: %w", s.Entry.Seq, err)
+				}
+				// The part does not know the value before its first entry.
+				if s.Entry.Seq > parts[i].from && v == now {
+					return true, nil
+				}
+				now = v
+				return emit(EntryValue[V]{*s.Entry, v}), nil
+			})
+		}) {
+			if err == nil && last != nil && next.Value == last.Value {
+				continue
+			}
+			last = &next
+			if !yield(next, err) {
+				return
+			}
+		}
+	}
 }
 
 // steps calls visit for each entry of from..to until it returns false.
@@ -173,6 +247,9 @@ func (r *Replay) steps(ctx context.Context, from, to eventlog.Seq, needs Needs, 
 	for e, err := range r.src.Entries(ctx, from) {
 		if err != nil {
 			return fmt.Errorf("replay: read from entry %d: %w", from, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if s.Fold != nil {
 			if needs&NeedsPrev != 0 {

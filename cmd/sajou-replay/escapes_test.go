@@ -194,7 +194,10 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		command(store, "", "export", name)
 		command(store, "", "export", name, "--all")
 		command(store, "", "export", name, "--format", hostileText)
-		command(store, "", "export", name, "--format", "perfetto")
+		for _, format := range []string{"perfetto", "asciicast", "html"} {
+			command(store, "", "export", name, "--format", format)
+		}
+		both("report", "--time", name)
 		command(store, "", "render", name, "end", "-O", "-")
 		command(store, "", "render", name, "end", "-O", filepath.Join(dir, "x.svg"))
 		for _, sub := range []string{"build", "ls", "verify", "drop"} {

@@ -30,8 +30,8 @@ type Sink interface {
 	OnEntry(e *eventlog.Entry) error
 }
 
-// Stretch selects a part of a session.
-type Stretch struct {
+// Passage selects a part of a session.
+type Passage struct {
 	From eventlog.Seq // the first entry; 0 is entry 1
 	To   eventlog.Seq // the last entry; 0 is the present end
 }
@@ -43,7 +43,7 @@ type Stretch struct {
 // The performances that are under way before the range are reported first, as they
 // stand there, with the starts of their running actions. Errors are those of reading, of
 // ctx and of sink; [replay.ErrNoAddress] says that the session does not have the range.
-func Walk(ctx context.Context, r *replay.Replay, over Stretch, sink Sink) (end time.Duration, err error) {
+func Walk(ctx context.Context, r *replay.Replay, over Passage, sink Sink) (end time.Duration, err error) {
 	over.From = max(over.From, 1)
 	if over.To == 0 {
 		over.To = r.Head().Seq

@@ -53,7 +53,7 @@ func (n *noted) OnInterrupt(c choreography.Interrupt) {
 	n.order = append(n.order, "interrupt "+c.PerformanceID)
 }
 
-func walk(t *testing.T, r *replay.Replay, over course.Stretch) (*noted, time.Duration) {
+func walk(t *testing.T, r *replay.Replay, over course.Passage) (*noted, time.Duration) {
 	t.Helper()
 	n := &noted{lives: map[string]life{}}
 	end, err := course.Walk(t.Context(), r, over, n)
@@ -66,7 +66,7 @@ func walk(t *testing.T, r *replay.Replay, over course.Stretch) (*noted, time.Dur
 func TestLives(t *testing.T) {
 	for seed := range uint64(8) {
 		_, r := enginetest.Recorded(t, enginetest.BustleSignals(seed, 60), enginetest.Bustle)
-		n, end := walk(t, r, course.Stretch{})
+		n, end := walk(t, r, course.Passage{})
 		want := map[string]life{}
 		active := map[string]bool{}
 		last := time.Duration(0)
@@ -104,7 +104,7 @@ func TestLives(t *testing.T) {
 // TestCommands: the commands of a walk are those of the replay.
 func TestCommands(t *testing.T) {
 	_, r := enginetest.Recorded(t, enginetest.BustleSignals(3, 60), enginetest.Bustle)
-	n, _ := walk(t, r, course.Stretch{})
+	n, _ := walk(t, r, course.Passage{})
 	var want choreography.RecordingSink
 	require.NoError(t, r.Commands(t.Context(), replay.Moment{}, replay.Moment{Seq: r.Head().Seq, Offset: time.Minute}, 0, &want))
 	kept := func(all []choreography.Command) []choreography.Command {
@@ -120,16 +120,16 @@ func TestOrder(t *testing.T) {
 		`{"id":"1","type":"tool_call","timestamp":1000,"source":"s","correlationId":"c","payload":{"toolName":"dig","agentId":"ann"}}`,
 		`{"id":"2","type":"error","timestamp":1100,"source":"s","correlationId":"c","payload":{"agentId":"ann","severity":"error","message":"no"}}`,
 	}, enginetest.Bustle)
-	n, end := walk(t, r, course.Stretch{From: 6})
+	n, end := walk(t, r, course.Passage{From: 6})
 	assert.Equal(t, []string{
 		"entry 6", "begin p-6-1",
 		"entry 7", "interrupt p-6-1", "end p-6-1", "begin p-7-1", "begin p-7-2", "end p-7-2", "end p-7-1",
 	}, n.order)
 	assert.Equal(t, 150*time.Millisecond, end)
-	later, _ := walk(t, r, course.Stretch{From: 7})
+	later, _ := walk(t, r, course.Passage{From: 7})
 	assert.Equal(t, "begin p-6-1", later.order[0], "what was under way before the range")
 	assert.Equal(t, choreography.CommandStart, later.Commands[0].Kind)
-	part, end := walk(t, r, course.Stretch{To: 6})
+	part, end := walk(t, r, course.Passage{To: 6})
 	assert.Equal(t, 100*time.Millisecond, max(end, part.Commands[len(part.Commands)-1].At), "the course of a range ends at the next entry")
 	assert.Equal(t, life{0, -1}, part.lives["p-6-1"])
 }
@@ -139,13 +139,13 @@ func TestErrors(t *testing.T) {
 	_, r := enginetest.Recorded(t, enginetest.BustleSignals(1, 3))
 	stop := errors.New("stop")
 	n := &noted{lives: map[string]life{}, stop: stop}
-	_, err := course.Walk(t.Context(), r, course.Stretch{}, n)
+	_, err := course.Walk(t.Context(), r, course.Passage{}, n)
 	require.ErrorIs(t, err, stop)
 	assert.Len(t, n.entries, 1)
-	_, err = course.Walk(t.Context(), r, course.Stretch{To: 99}, &noted{lives: map[string]life{}})
+	_, err = course.Walk(t.Context(), r, course.Passage{To: 99}, &noted{lives: map[string]life{}})
 	require.ErrorIs(t, err, replay.ErrNoAddress)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = course.Walk(ctx, r, course.Stretch{}, &noted{lives: map[string]life{}})
+	_, err = course.Walk(ctx, r, course.Passage{}, &noted{lives: map[string]life{}})
 	require.ErrorIs(t, err, context.Canceled)
 }

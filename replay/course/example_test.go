@@ -49,7 +49,7 @@ func ExampleWalk() {
 		fmt.Println(err)
 		return
 	}
-	end, err := course.Walk(ctx, past, course.Stretch{}, &instants{noted{lives: map[string]life{}}})
+	end, err := course.Walk(ctx, past, course.Passage{}, &instants{noted{lives: map[string]life{}}})
 	fmt.Println(end, err)
 	// Output:
 	// 250ms p-3-1 playSound bell

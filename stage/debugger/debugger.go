@@ -59,6 +59,10 @@ type Config struct {
 	// PauseOn is an expression at whose beginnings playing pauses. "" for none.
 	PauseOn string
 
+	// View returns the view that an agent had been sent by a moment, as a value for JSON.
+	// It is shown for the path view:AGENT. Nil refuses such paths.
+	View func(ctx context.Context, agent string, at replay.Moment) (any, error)
+
 	// Bookmarks returns the bookmarks of the session. Nil means none.
 	Bookmarks func() ([]NamedMoment, error)
 

@@ -3,6 +3,7 @@ package debugger_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strconv"
@@ -19,6 +20,8 @@ import (
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/director/episode"
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
@@ -87,6 +90,12 @@ func newDesk(t require.TestingT, travel *replay.Replay, cfg debugger.Config) *de
 	}
 	cfg.Rate, cfg.Frame, cfg.Idle, cfg.Compile = 1, 100*time.Millisecond, time.Hour, compile
 	cfg.Bookmarks = func() ([]debugger.NamedMoment, error) { return d.marks, nil }
+	cfg.View = func(_ context.Context, agent string, at replay.Moment) (any, error) {
+		if agent != "ann" {
+			return nil, fmt.Errorf("no agent %q", agent)
+		}
+		return map[string]any{"seq": int64(at.Seq)}, nil
+	}
 	cfg.Mark = func(name string, at replay.Moment) error {
 		if name == "bad" {
 			return fmt.Errorf("no name")
@@ -307,4 +316,51 @@ func TestWork(t *testing.T) {
 	ended, err := d.Ended()
 	assert.True(t, ended)
 	assert.NoError(t, err)
+}
+
+// beats is a session in memory in which two beats land.
+type beats []eventlog.Entry
+
+func (b beats) Name() string           { return "beats" }
+func (b beats) Genesis() eventlog.Hash { return eventlog.Hash{} }
+func (b beats) Head() eventlog.Head    { return b[len(b)-1].Head() }
+func (b beats) Entries(_ context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
+	return func(yield func(eventlog.Entry, error) bool) {
+		for _, e := range b[from-1:] {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestBeats shows that b and B go to beats, and that a run goes to one by its name.
+func TestBeats(t *testing.T) {
+	var src beats
+	for i, id := range []string{"", "storm", "", "salary", "storm"} {
+		e := eventlog.Entry{Seq: eventlog.Seq(i + 1), Kind: eventlog.KindBeat, Hash: eventlog.Hash{byte(i + 1)}}
+		if id != "" {
+			v, err := signal.ParseValue([]byte(`{"beat":"` + id + `"}`))
+			require.NoError(t, err)
+			e.Data = session.AppendWord(nil, episode.BeatLanded, v)
+		}
+		src = append(src, e)
+	}
+	d := newDesk(t, replay.Open(src, session.Projections(session.ProjectionConfig{}), nil), debugger.Config{})
+	var path []string
+	at := func() { path = append(path, d.Moment().String()) }
+	for _, key := range []string{"b", "b", "b", "b", "B", "B", "B"} {
+		d.press(key)
+		at()
+	}
+	d.text("r", "beat:storm")
+	at()
+	d.press("home")
+	d.text("r", "beat:salary")
+	at()
+	d.text("r", "beat:salary")
+	at()
+	d.text("R", "beat:storm")
+	at()
+	assert.Equal(t, "2 4 5 5 4 2 2 5 4 4 2", strings.Join(path, " "))
 }

@@ -24,7 +24,7 @@ var keyHelp = [][2]string{
 	{"g", "go to an address, such as 36+50ms, @failure or beat:salary"},
 	{"/", "search entries for a text; n and N repeat it forwards, backwards"},
 	{"r R", "run forwards, backwards to where an expression becomes true, or to a beat or mark"},
-	{"i", "show another part of the state, such as stage.entities.smith"},
+	{"i", "show another part of the state, as stage.entities.smith, or view:AGENT"},
 	{"p", "remember this moment as A; again to forget it"},
 	{"d", "show the difference from A to here, or the state"},
 	{"m", "name this moment"},
@@ -254,8 +254,7 @@ func (d *Debugger) pin() {
 		d.note = "A is forgotten"
 		return
 	}
-	value, _ := member(d.fold, d.path)
-	d.pinned = &pin{at: d.state.Moment, value: bounded(value), path: d.path}
+	d.pinned = &pin{at: d.state.Moment} // its value is read when it is compared
 	d.note = "A is " + clock(d.state.Moment)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage/film"
@@ -44,8 +45,10 @@ func (d *Debugger) look(ctx context.Context) (scenery, error) {
 	if director := session.DirectorOf(d.fold); director != nil {
 		s.board = boardLines(director.View())
 	}
-	value, ok := member(d.fold, d.path)
+	value, ok, err := d.inspect(ctx, d.fold, at)
 	switch {
+	case err != nil:
+		return scenery{}, err
 	case d.differ && d.pinned != nil:
 		if d.pinned.path != d.path {
 			// A remembers another part: fold it again.
@@ -53,7 +56,10 @@ func (d *Debugger) look(ctx context.Context) (scenery, error) {
 			if err != nil {
 				return scenery{}, err
 			}
-			was, _ := member(fold, d.path)
+			was, _, err := d.inspect(ctx, fold, d.pinned.at)
+			if err != nil {
+				return scenery{}, err
+			}
 			d.pinned.value, d.pinned.path = bounded(was), d.path
 		}
 		s.value = difference(d.pinned.value, bounded(value))
@@ -69,6 +75,23 @@ func (d *Debugger) look(ctx context.Context) (scenery, error) {
 	}
 	d.stale = false
 	return s, nil
+}
+
+// inspect returns the part of a state that is shown, or false if there is none.
+func (d *Debugger) inspect(ctx context.Context, f *projection.Fold, at replay.Moment) (value any, ok bool, err error) {
+	agent, ok := strings.CutPrefix(d.path, "view:")
+	if !ok {
+		value, ok = member(f, d.path)
+		return value, ok, nil
+	}
+	if d.cfg.View == nil {
+		return nil, false, nil
+	}
+	value, err = d.cfg.View(ctx, agent, at)
+	if err != nil && ctx.Err() == nil {
+		return err.Error(), true, nil // such as an agent that the session does not have
+	}
+	return value, true, err
 }
 
 // entriesAround returns the lines of the entries near seq.

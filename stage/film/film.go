@@ -120,6 +120,15 @@ func (r *Reel) Shot(ctx context.Context, m replay.Moment) (Shot, error) {
 	return Shot{m, f.At, f}, nil
 }
 
+// ShotOf returns the picture of a fold of the reel's session that stands at a moment.
+func (r *Reel) ShotOf(ctx context.Context, fold *projection.Fold, m replay.Moment) (Shot, error) {
+	f, err := r.frame(ctx, fold)
+	if err != nil {
+		return Shot{}, err
+	}
+	return Shot{m, f.At, f}, nil
+}
+
 // frame returns the frame of a fold, with the characters of its episode if it has one.
 func (r *Reel) frame(ctx context.Context, fold *projection.Fold) (*stage.Frame, error) {
 	f, err := FrameOf(fold)

@@ -39,7 +39,7 @@ func ExampleWrite() {
 		return
 	}
 	var out bytes.Buffer
-	err = perfetto.Write(ctx, &out, past, course.Stretch{From: 2})
+	err = perfetto.Write(ctx, &out, past, course.Passage{From: 2})
 	fmt.Println(json.Valid(out.Bytes()), err)
 	// Output: true <nil>
 }

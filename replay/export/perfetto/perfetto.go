@@ -49,7 +49,7 @@ const (
 
 // Write writes the course of a range of a session. Its memory does not depend on the
 // number of entries. Errors are those of [course.Walk] and of w.
-func Write(ctx context.Context, w io.Writer, r *replay.Replay, over course.Stretch) error {
+func Write(ctx context.Context, w io.Writer, r *replay.Replay, over course.Passage) error {
 	t := &trace{
 		w: bufio.NewWriterSize(w, 64<<10), processes: map[string]int{}, tracks: map[track]bool{},
 		tasks: map[string]eventlog.Seq{}, calls: map[string]eventlog.Seq{}, open: map[string]*performance{},

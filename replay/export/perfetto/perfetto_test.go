@@ -42,7 +42,7 @@ func (e *event) at(t *testing.T) time.Duration {
 	return time.Duration(us*1000 + ns)
 }
 
-func written(t *testing.T, r *replay.Replay, over course.Stretch) []byte {
+func written(t *testing.T, r *replay.Replay, over course.Passage) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, perfetto.Write(t.Context(), &out, r, over))
@@ -64,7 +64,7 @@ func parsed(t *testing.T, data []byte) []event {
 func TestStories(t *testing.T) {
 	golden.Tell(t, "testdata/*.txtar", func(t *testing.T, files map[string]string) string {
 		_, r := enginetest.Recorded(t, strings.Split(strings.TrimSpace(files["signals"]), "\n"), files["definitions.json"])
-		return string(written(t, r, course.Stretch{}))
+		return string(written(t, r, course.Passage{}))
 	})
 }
 
@@ -86,7 +86,7 @@ func TestTrace(t *testing.T) {
 	for seed := range uint64(8) {
 		_, r := enginetest.Recorded(t, enginetest.BustleSignals(seed, 60), enginetest.Bustle)
 		want := &lives{began: map[string]time.Duration{}, ended: map[string]time.Duration{}}
-		end, err := course.Walk(t.Context(), r, course.Stretch{}, want)
+		end, err := course.Walk(t.Context(), r, course.Passage{}, want)
 		require.NoError(t, err)
 		open := map[string][]string{} // the slices of each track
 		began, ended := map[string]time.Duration{}, map[string]time.Duration{}
@@ -94,7 +94,7 @@ func TestTrace(t *testing.T) {
 		started, finished := 0, 0
 		named := map[int]bool{}
 		slices := map[[2]int]time.Duration{}
-		for _, e := range parsed(t, written(t, r, course.Stretch{})) {
+		for _, e := range parsed(t, written(t, r, course.Passage{})) {
 			at := e.at(t)
 			assert.LessOrEqual(t, at, end)
 			if e.Ph == "M" {
@@ -154,7 +154,7 @@ func TestRange(t *testing.T) {
 	_, r := enginetest.Recorded(t, enginetest.BustleSignals(3, 60), enginetest.Bustle)
 	for from := eventlog.Seq(1); from < 60; from += 7 {
 		open := 0
-		for _, e := range parsed(t, written(t, r, course.Stretch{From: from, To: from + 5})) {
+		for _, e := range parsed(t, written(t, r, course.Passage{From: from, To: from + 5})) {
 			switch e.Ph {
 			case "b":
 				open++
@@ -174,7 +174,7 @@ func TestHostile(t *testing.T) {
 		`{"id":"1","type":"tool_call","timestamp":1000,"source":"s","payload":{"toolName":"\"}],","agentId":"a\u2028</script>\u0000","callId":"` + long + `"}}`,
 		`{"id":"2","type":"tool_result","timestamp":1001,"source":"s","payload":{"toolName":"x","agentId":"b","success":true,"callId":"` + long + `"}}`,
 	}, enginetest.Bustle)
-	data := written(t, r, course.Stretch{})
+	data := written(t, r, course.Passage{})
 	assert.Less(t, len(data), 30_000)
 	flows := 0
 	for _, e := range parsed(t, data) {

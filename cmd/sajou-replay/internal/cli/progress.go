@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/term"
 )
 
 // ProgressMeter shows progress in one line of a terminal. It is silent on anything
-// else.
+// else. Several goroutines may use it.
 type ProgressMeter struct {
 	w     io.Writer // nil: silent
+	mu    sync.Mutex
 	last  time.Time
 	shown bool
 }
@@ -41,7 +43,12 @@ func (a *App) IsInteractive() bool {
 
 // Show replaces the text, at most ten times a second.
 func (m *ProgressMeter) Show(text string) {
-	if m.w == nil || time.Since(m.last) < 100*time.Millisecond {
+	if m.w == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.last) < 100*time.Millisecond {
 		return
 	}
 	m.last, m.shown = time.Now(), true
@@ -50,6 +57,8 @@ func (m *ProgressMeter) Show(text string) {
 
 // Clear removes the text.
 func (m *ProgressMeter) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.w != nil && m.shown {
 		fmt.Fprint(m.w, "\r\x1b[K")
 	}

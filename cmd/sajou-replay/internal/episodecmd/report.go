@@ -55,9 +55,10 @@ const relevanceText = "not known: a log cannot say whether a choice fits the sce
 // Report returns the command "report".
 func Report(a *cli.App) *cobra.Command {
 	var svg string
+	var times timeReport
 	cmd := &cobra.Command{
 		Use:   "report [SESSION]...",
-		Short: "Measure how episodes played in many sessions",
+		Short: "Measure how episodes played in many sessions, or where time went",
 		Long: `Report adds up the named sessions, or all sessions of the store that play an
 episode, and shows for each version of an episode:
 
@@ -86,18 +87,28 @@ Dropped attempts of a response and events that cannot follow those before them
 do not count. A session that was run again counts like any other: name the
 sessions you mean. The relevance of choices, with a target of 95 %, is not
 known: a log does not hold whether a choice fits the scene. "grounded" is the
-part of it that is known.`,
+part of it that is known.
+
+` + timeHelp,
 		Example: `  sajou-replay report
   sajou-replay report monday tuesday -o json
-  sajou-replay report --svg report.svg`,
+  sajou-replay report --svg report.svg
+  sajou-replay report --time monday --against tuesday`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.Session != "" {
 				args = append([]string{a.Session}, args...)
+			}
+			if err := times.check(cmd, args); err != nil {
+				return err
+			}
+			if times.on {
+				return times.run(cmd.Context(), a, args)
 			}
 			return runReport(cmd.Context(), a, args, svg)
 		},
 	}
 	cmd.Flags().StringVar(&svg, "svg", "", "also write a chart to this file")
+	times.flags(cmd)
 	_ = cmd.MarkFlagFilename("svg", "svg")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd

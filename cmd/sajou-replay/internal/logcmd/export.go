@@ -44,6 +44,8 @@ not written to a terminal.`,
   sajou-replay export night-shift 30..40
   sajou-replay export --format otlp-json > traces.jsonl
   sajou-replay export --format perfetto -O trace.json
+  sajou-replay export --format html -O session.html
+  sajou-replay export --format asciicast -O stage.cast
   sajou-replay export --raw night-shift | python3 docs/verify_chain.py -`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return x.run(cmd, a, args) },
@@ -98,7 +100,7 @@ func (x *export) run(cmd *cobra.Command, a *cli.App, args []string) error {
 			return cli.Fail(cli.ExitNotFound, "the range %s of %s has no entry", over, t.Name)
 		}
 		write = func(w io.Writer) error {
-			return format.write(cmd.Context(), w, a, t, course.Stretch{From: from, To: to}, &x.viewing)
+			return format.write(cmd.Context(), w, a, t, course.Passage{From: from, To: to}, &x.viewing)
 		}
 	}
 	return a.WritePicture(x.out, write)

@@ -6,14 +6,20 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/ingest/formats"
+	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/course"
+	"github.com/sajou-dev/sajou-go/replay/export/asciicast"
 	"github.com/sajou-dev/sajou-go/replay/export/perfetto"
+	"github.com/sajou-dev/sajou-go/replay/export/webpage"
+	"github.com/sajou-dev/sajou-go/stage/film"
+	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
 // formatOTLP is the format of traces in JSON.
@@ -26,7 +32,7 @@ type exportFormat struct {
 	flags  []string // that belong to it
 	binary bool
 	// write writes a range that has entries; nil for the formats of lines.
-	write func(ctx context.Context, w io.Writer, a *cli.App, t *cli.OpenedSession, over course.Stretch, v *viewing) error
+	write func(ctx context.Context, w io.Writer, a *cli.App, t *cli.OpenedSession, over course.Passage, v *viewing) error
 }
 
 // exportFormats lists the formats in the order of the help.
@@ -41,6 +47,14 @@ var exportFormats = []exportFormat{
 		"trace events for ui.perfetto.dev: agents as processes, a track for",
 		"each performance, signals as instants, flows from dispatch to",
 		"completion and from call to result",
+	}},
+	{name: "asciicast", write: writeCast, flags: []string{"cols", "rows", "rate", "idle", "fps"}, says: []string{
+		"the stage as text over time, for asciinema; --cols, --rows, --rate",
+		"and --idle, the longest wait",
+	}},
+	{name: "html", write: writePage, flags: []string{"max-frames", "width", "theme", "fps"}, says: []string{
+		"one page with a picture of each moment at which something begins",
+		"or ends, a scrubber and keys; loads nothing. --max-frames bounds it",
 	}},
 }
 
@@ -68,9 +82,59 @@ func exportFormatsHelp() string {
 }
 
 // viewing holds the flags of single formats.
-type viewing struct{}
+type viewing struct {
+	cols, rows int
+	rate, fps  float64
+	idle       time.Duration
+	most       int
+	width      int
+	theme      string
+}
 
-func (v *viewing) flags(*pflag.FlagSet) {}
+func (v *viewing) flags(f *pflag.FlagSet) {
+	f.IntVar(&v.cols, "cols", 100, "columns of the terminal (asciicast)")
+	f.IntVar(&v.rows, "rows", 30, "rows of the terminal (asciicast)")
+	f.Float64Var(&v.rate, "rate", 1, "session time that passes in a second (asciicast)")
+	f.DurationVar(&v.idle, "idle", 2*time.Second, "the longest wait; 0 for no limit (asciicast)")
+	f.Float64Var(&v.fps, "fps", 0, "also frames between, N a second: 10 unless given (asciicast), none (html)")
+	f.IntVar(&v.most, "max-frames", webpage.DefaultMost, "at most `N` moments, evenly chosen of all (html)")
+	f.IntVar(&v.width, "width", 0, "width of the pictures in pixels (html)")
+	f.StringVar(&v.theme, "theme", "", "light or dark pictures (html)")
+}
+
+// check refuses values out of their bounds.
+func (v *viewing) check(given func(string) bool) error {
+	switch {
+	case v.cols < asciicast.MinCols || v.cols > asciicast.MaxCols:
+		return cli.Misuse("--cols %d: must be from %d to %d", v.cols, asciicast.MinCols, asciicast.MaxCols)
+	case v.rows < asciicast.MinRows || v.rows > asciicast.MaxRows:
+		return cli.Misuse("--rows %d: must be from %d to %d", v.rows, asciicast.MinRows, asciicast.MaxRows)
+	case !(v.rate >= 0.001) || v.rate > 1e6:
+		return cli.Misuse("--rate %v: must be from 0.001 to 1000000", v.rate)
+	case v.idle < 0:
+		return cli.Misuse("--idle %v: must not be negative", v.idle)
+	case given("fps") && (!(v.fps > 0) || v.fps > 100):
+		return cli.Misuse("--fps %v: must be above 0 and at most 100", v.fps)
+	case v.most < 1 || v.most > maxMoments:
+		return cli.Misuse("--max-frames %d: must be from 1 to %d", v.most, maxMoments)
+	case given("width") && (v.width < film.MinWidth || v.width > film.MaxWidth):
+		return cli.Misuse("--width %d: must be from %d to %d", v.width, film.MinWidth, film.MaxWidth)
+	case given("theme") && !slices.Contains(picture.Themes(), picture.Theme(v.theme)):
+		return cli.Misuse("--theme %q: the themes are light and dark", v.theme)
+	}
+	return nil
+}
+
+// maxMoments bounds the moments of a page, which a browser keeps in memory.
+const maxMoments = 20_000
+
+// every returns the time between two frames.
+func (v *viewing) every() time.Duration {
+	if v.fps == 0 {
+		return 0
+	}
+	return film.Step(v.fps, 1)
+}
 
 // check returns the format, and refuses flags that it does not have.
 func (x *export) check(cmd *cobra.Command, a *cli.App) (*exportFormat, error) {
@@ -86,6 +150,9 @@ func (x *export) check(cmd *cobra.Command, a *cli.App) (*exportFormat, error) {
 			}
 		}
 	}
+	if err := x.viewing.check(cmd.Flags().Changed); err != nil {
+		return nil, err
+	}
 	switch {
 	case x.format != formats.Sajou && (x.raw || x.all):
 		return nil, cli.Misuse("--raw and --all are other forms of an export, and exclude --format %s", x.format)
@@ -97,6 +164,31 @@ func (x *export) check(cmd *cobra.Command, a *cli.App) (*exportFormat, error) {
 	return f, nil
 }
 
-func writePerfetto(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Stretch, _ *viewing) error {
+func writePerfetto(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, _ *viewing) error {
 	return perfetto.Write(ctx, w, t.Travel, over)
+}
+
+// ends returns the moments at which the pictures of a range begin and end. The zero Moment
+// is the end of the session, with what follows its last entry.
+func ends(t *cli.OpenedSession, over course.Passage) (from, to replay.Moment) {
+	from, to = cli.MomentOf(over.From), cli.MomentOf(over.To)
+	if over.To >= t.Log.Head().Seq {
+		to = replay.Moment{}
+	}
+	return from, to
+}
+
+func writeCast(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, v *viewing) error {
+	from, to := ends(t, over)
+	_, err := asciicast.Write(ctx, w, t.Reel(nil), from, to, asciicast.Options{Cols: v.cols, Rows: v.rows, Rate: v.rate, Idle: v.idle, Frame: v.every()})
+	return err
+}
+
+func writePage(ctx context.Context, w io.Writer, a *cli.App, t *cli.OpenedSession, over course.Passage, v *viewing) error {
+	o := webpage.Options{Most: v.most, Every: v.every(), Style: film.Style{Width: v.width, Theme: picture.Theme(v.theme)}}
+	sum, err := webpage.Write(ctx, w, t.Reel(nil), cli.MomentOf(over.From), cli.MomentOf(over.To), o)
+	if err == nil && sum.LeftOut > 0 {
+		fmt.Fprintf(a.Stderr, "sajou-replay: the page shows %d moments and leaves out %d; --max-frames shows more\n", sum.Moments, sum.LeftOut)
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package stagecmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
@@ -35,6 +36,17 @@ func debugStage(ctx context.Context, a *cli.App, t *cli.OpenedSession, travel *r
 		return debugger.StopCondition{Needs: cli.Needs(&p.Expression), Holds: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
 			return p.Match(ctx, cli.InputOf(s))
 		}}, nil
+	}
+	if agents, err := t.Engine.AgentHistory(t.Name); err == nil && following == nil {
+		cfg.View = func(ctx context.Context, agent string, at replay.Moment) (any, error) {
+			k, err := agents.ViewAt(ctx, agent, at)
+			if err != nil {
+				return nil, err
+			}
+			var view any
+			err = json.Unmarshal(k.View.Value().AppendJSON(nil), &view)
+			return view, err
+		}
 	}
 	cfg.Bookmarks = func() (list []debugger.NamedMoment, err error) {
 		book, err := a.Bookmarks()

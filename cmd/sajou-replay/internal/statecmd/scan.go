@@ -1,10 +1,12 @@
 package statecmd
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +27,8 @@ func Scan(a *cli.App) *cobra.Command {
 		look                      imageTest
 		conflicts                 bool
 		first, last, changes, all bool
-		count                     bool
+		count, moments            bool
+		every                     time.Duration
 	)
 	cmd := &cobra.Command{
 		Use:   "scan [SESSION] [RANGE] (--where EXPR | --image PNG | --conflicts)",
@@ -34,6 +37,17 @@ func Scan(a *cli.App) *cobra.Command {
 the entries where it is true: all of them, the --first, or the --last. --changes
 lists the entries where its value, of any type, changes. --count tells
 their number instead.
+
+Between entries the state changes too: a step begins or ends, a figure appears,
+speech disappears. --moments evaluates the expression at every such instant, and
+lists the intervals at which it is true, without their end: "from 19+200ms until
+19+600ms". With --changes it lists the intervals of each value. Prev is then the
+state at the instant before. Behind the last entry it goes on until nothing more
+changes, 60s at most. A value under way, such as a position, is read at these
+instants only; --every 16ms adds the multiples of a span of session time.
+
+A range may begin and end between entries, as in 19+100ms..19+300ms. A range that
+has no other entry than its first is always searched as with --moments.
 
 ` + cli.ExpressionHelp + `
 
@@ -53,7 +67,10 @@ be drawn or the expression exceeded its budget at an entry.`,
   sajou-replay scan night-shift 30..40 --where 'state.stage.entities.smith.strength > 0.5' -o jsonl
   sajou-replay scan --where 'state.workspace["main.go"].text.contains("panic(")' --first
   sajou-replay scan --image good.png --max-diff 1% --mask mask.png --first
-  sajou-replay scan --conflicts`,
+  sajou-replay scan --conflicts
+  sajou-replay scan --moments --where 'state.stage.entities.smoke.visible'
+  sajou-replay scan 35..36 --moments --changes --where 'state.stage.entities.smith.state'
+  sajou-replay scan 36..36+80ms --every 16ms --where 'state.stage.entities.smith.strength > 0.5'`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch n := cli.Count(expr != "", look.image != "", conflicts); {
@@ -67,6 +84,9 @@ be drawn or the expression exceeded its budget at an entry.`,
 			}
 			if conflicts {
 				expr = newConflict
+			}
+			if every < 0 || cmd.Flags().Changed("every") && every == 0 {
+				return cli.Misuse("--every %v: must be a span of session time, such as 16ms", every)
 			}
 			if n := cli.Count(first, last, changes, all); n > 1 {
 				return cli.Misuse("--first, --last, --changes and --all exclude each other")
@@ -102,12 +122,20 @@ be drawn or the expression exceeded its budget at an entry.`,
 			if err := t.FoldFor(find.expression); err != nil {
 				return err
 			}
-			from, to, err := t.ResolveRange(cmd.Context(), over)
+			find.count = count
+			stretch, err := momentRange(cmd.Context(), t, over)
 			if err != nil {
 				return err
 			}
-			find.count = count
-			return runScan(cmd.Context(), a, t, from, to, find)
+			if moments || every > 0 || stretch.From.Seq == stretch.To.Seq && stretch.To.Offset > 0 {
+				stretch.Every = every
+				return runMoments(cmd.Context(), a, t, stretch, find)
+			}
+			err = runScan(cmd.Context(), a, t, over, find)
+			if errors.Is(err, cli.AnswerNo) && (stretch.From.Offset > 0 || stretch.To.Offset > 0) {
+				fmt.Fprintln(a.Stderr, "only the entries of the range were examined; --moments looks between them too")
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&expr, "where", "", "find entries where `EXPR` is true")
@@ -118,16 +146,19 @@ be drawn or the expression exceeded its budget at an entry.`,
 	cmd.Flags().BoolVar(&changes, "changes", false, "list the entries where the value changes")
 	cmd.Flags().BoolVar(&all, "all", false, "list every entry; the default")
 	cmd.Flags().BoolVar(&count, "count", false, "tell the number of entries instead of listing them")
+	cmd.Flags().BoolVar(&moments, "moments", false, "search between entries too, and list intervals")
+	cmd.Flags().DurationVar(&every, "every", 0, "with --moments, also look at the multiples of `SPAN`")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
 
-// Finder is a scan: its test of an entry, and the way it writes a hit.
+// Finder is a scan of entries: its test, and the way it writes a hit.
 type Finder struct {
 	Predicate replay.EntryPredicate
 	Mode      replay.Mode
 	write     func(o *cli.Output, e *eventlog.Entry) error
 	expensive bool // show progress at each entry
+	values    bool // the value of any type, where it changes
 
 	expression *where.Expression // nil for a picture
 	count      bool              // write only how many hits there are
@@ -139,61 +170,47 @@ const newConflict = `state.stage.diagnostics.conflicts > prev.stage.diagnostics.
 // NewFinder compiles an expression into a search of the given mode.
 func NewFinder(expr string, mode replay.Mode) (*Finder, error) {
 	if mode == replay.Changes {
-		return changeFinder(expr)
+		x, err := cli.CompileValue(expr)
+		return &Finder{Mode: mode, expression: x, values: true}, err
 	}
 	p, err := cli.Compile(expr)
 	if err != nil {
 		return nil, err
 	}
-	return &Finder{
-		Mode:       mode,
-		expression: &p.Expression,
-		write:      (*cli.Output).EntryItem,
-		Predicate: replay.EntryPredicate{Needs: cli.Needs(&p.Expression), Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
-			return p.Match(ctx, cli.InputOf(s))
-		}},
-	}, nil
+	return &Finder{Mode: mode, expression: &p.Expression, write: (*cli.Output).EntryItem, Predicate: predicateOf(p, nil)}, nil
 }
 
-// changeFinder finds the entries where a value changes. Its first value counts as a
-// change; a missing value is null.
-func changeFinder(expr string) (*Finder, error) {
-	x, err := cli.CompileValue(expr)
+// predicateOf returns a compiled expression as a predicate of a scan. A copy compiles it
+// again, because an expression is for one goroutine.
+func predicateOf(p *where.Predicate, err error) replay.EntryPredicate {
 	if err != nil {
-		return nil, err
+		return replay.EntryPredicate{Test: func(context.Context, *replay.ScanStep) (bool, error) { return false, err }}
 	}
-	var last []byte
-	return &Finder{
-		Mode:       replay.All, // the predicate is true at a change
-		expression: x,
-		Predicate: replay.EntryPredicate{Needs: cli.Needs(x), Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
+	return replay.EntryPredicate{
+		Needs: cli.Needs(&p.Expression),
+		Test:  func(ctx context.Context, s *replay.ScanStep) (bool, error) { return p.Match(ctx, cli.InputOf(s)) },
+		Copy:  func() replay.EntryPredicate { return predicateOf(cli.Compile(p.String())) },
+	}
+}
+
+// valuesOf returns a compiled expression as a valuation: its value as JSON, null if it
+// is missing.
+func valuesOf(x *where.Expression, err error) replay.Valuation[string] {
+	if err != nil {
+		return replay.Valuation[string]{Value: func(context.Context, *replay.ScanStep) (string, error) { return "", err }}
+	}
+	return replay.Valuation[string]{
+		Needs: cli.Needs(x),
+		Value: func(ctx context.Context, s *replay.ScanStep) (string, error) {
 			v, _, err := x.Value(ctx, cli.InputOf(s))
 			if err != nil {
-				return false, err
+				return "", err
 			}
 			value, err := cli.Marshal(v)
-			if err != nil {
-				return false, err
-			}
-			if bytes.Equal(value, last) {
-				return false, nil
-			}
-			last = value
-			return true, nil
-		}},
-		write: func(o *cli.Output, e *eventlog.Entry) error {
-			text := fmt.Sprintf("%6d  %s  %s", e.Seq, cli.ClockText(e.At), termtext.Printable(string(last)))
-			line := fmt.Appendf(nil, `{"seq":%d,"at":`, e.Seq)
-			at, err := cli.Marshal(projection.Millis(e.At))
-			if err != nil {
-				return err
-			}
-			line = append(line, at...)
-			line = append(line, `,"value":`...)
-			line = append(line, last...)
-			return o.Item(text, append(line, '}'))
+			return string(value), err
 		},
-	}, nil
+		Copy: func() replay.Valuation[string] { return valuesOf(cli.CompileValue(x.String())) },
+	}
 }
 
 // finder returns a scan by picture. A hit is written with its share of differing
@@ -237,43 +254,133 @@ func (l *imageTest) finder(ctx context.Context, mode replay.Mode) (*Finder, erro
 	}, nil
 }
 
-func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, from, to eventlog.Seq, find *Finder) error {
-	o := a.Output()
-	m := cli.NewProgress(a.Stderr)
-	test := find.Predicate.Test
-	find.Predicate.Test = func(ctx context.Context, s *replay.ScanStep) (bool, error) {
-		if find.expensive || s.Entry.Seq%256 == 0 {
-			m.Show(fmt.Sprintf("%d of %d entries", s.Entry.Seq, to))
-		}
-		return test(ctx, s)
-	}
-	defer m.Clear()
-	hits := 0
-	for hit, err := range t.Travel.Scan(ctx, from, to, find.Predicate, find.Mode) {
-		if err != nil {
-			return cli.ScanError(err)
-		}
-		if hits++; find.count {
-			continue
-		}
-		m.Clear()
-		if err := find.write(o, &hit.Entry); err != nil {
-			return err
-		}
-	}
-	if find.count {
-		m.Clear()
-		err := o.One(strconv.Itoa(hits), struct {
-			Count int `json:"count"`
-		}{hits})
-		if err != nil {
-			return err
-		}
-	} else if err := o.End(); err != nil {
+// scanOf is one scan that runs.
+type scanOf struct {
+	o     *cli.Output
+	meter *cli.ProgressMeter
+	find  *Finder
+	seen  atomic.Uint64 // entries or moments that were examined
+	hits  int
+}
+
+func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string, find *Finder) error {
+	from, to, err := t.ResolveRange(ctx, over)
+	if err != nil {
 		return err
 	}
-	if hits == 0 {
+	s := &scanOf{o: a.Output(), meter: cli.NewProgress(a.Stderr), find: find}
+	defer s.meter.Clear()
+	err = s.entries(ctx, t, from, to)
+	if err != nil && ctx.Err() != nil {
+		return s.interrupted(a, err, fmt.Sprintf("after %d of %d entries", s.seen.Load(), to-from+1))
+	}
+	if err != nil {
+		return cli.ScanError(err)
+	}
+	return s.end()
+}
+
+// entries lists the entries that are found.
+func (s *scanOf) entries(ctx context.Context, t *cli.OpenedSession, from, to eventlog.Seq) error {
+	step := func(step *replay.ScanStep) {
+		if n := s.seen.Add(1); s.find.expensive || n%256 == 0 {
+			s.meter.Show(fmt.Sprintf("%d of %d entries", n, to-from+1))
+		}
+	}
+	if s.find.values {
+		for c, err := range replay.ScanValues(ctx, t.Travel, from, to, watched(valuesOf(s.find.expression, nil), step)) {
+			if err != nil {
+				return err
+			}
+			if err := s.hit(func() error { return writeValue(s.o, &c.Entry, c.Value) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	pred := watchedPredicate(s.find.Predicate, step)
+	for hit, err := range t.Travel.Scan(ctx, from, to, pred, s.find.Mode) {
+		if err != nil {
+			return err
+		}
+		if err := s.hit(func() error { return s.find.write(s.o, &hit.Entry) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hit counts a hit, and writes it unless only the number is asked for.
+func (s *scanOf) hit(write func() error) error {
+	if s.hits++; s.find.count {
+		return nil
+	}
+	s.meter.Clear()
+	return write()
+}
+
+// end writes what is left, and returns the answer.
+func (s *scanOf) end() error {
+	s.meter.Clear()
+	if s.find.count {
+		err := s.o.One(strconv.Itoa(s.hits), struct {
+			Count int `json:"count"`
+		}{s.hits})
+		if err != nil {
+			return err
+		}
+	} else if err := s.o.End(); err != nil {
+		return err
+	}
+	if s.hits == 0 {
 		return cli.AnswerNo
 	}
 	return nil
+}
+
+// interrupted ends the output of a scan that was interrupted: what was found is written,
+// and how far the search came.
+func (s *scanOf) interrupted(a *cli.App, err error, where string) error {
+	if ended := s.end(); ended != nil && !errors.Is(ended, cli.AnswerNo) {
+		return ended
+	}
+	fmt.Fprintf(a.Stderr, "sajou-replay: stopped %s; found until then: %d\n", where, s.hits)
+	return err
+}
+
+// watched returns a valuation that reports each step. Copies report to the same function,
+// which several goroutines call.
+func watched[V comparable](v replay.Valuation[V], saw func(*replay.ScanStep)) replay.Valuation[V] {
+	w := v
+	w.Value = func(ctx context.Context, s *replay.ScanStep) (V, error) {
+		saw(s)
+		return v.Value(ctx, s)
+	}
+	if v.Copy != nil {
+		w.Copy = func() replay.Valuation[V] { return watched(v.Copy(), saw) }
+	}
+	return w
+}
+
+// watchedPredicate is [watched] for a predicate.
+func watchedPredicate(p replay.EntryPredicate, saw func(*replay.ScanStep)) replay.EntryPredicate {
+	w := p
+	w.Test = func(ctx context.Context, s *replay.ScanStep) (bool, error) {
+		saw(s)
+		return p.Test(ctx, s)
+	}
+	if p.Copy != nil {
+		w.Copy = func() replay.EntryPredicate { return watchedPredicate(p.Copy(), saw) }
+	}
+	return w
+}
+
+// writeValue writes the value of an expression at an entry.
+func writeValue(o *cli.Output, e *eventlog.Entry, value string) error {
+	text := fmt.Sprintf("%6d  %s  %s", e.Seq, cli.ClockText(e.At), termtext.Printable(value))
+	at, err := cli.Marshal(projection.Millis(e.At))
+	if err != nil {
+		return err
+	}
+	return o.Item(text, fmt.Appendf(nil, `{"seq":%d,"at":%s,"value":%s}`, e.Seq, at, value))
 }

@@ -1,0 +1,178 @@
+package statecmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+)
+
+// momentRange returns the moments of a range; the empty text means all. Without an end it
+// goes on behind the last entry.
+func momentRange(ctx context.Context, t *cli.OpenedSession, text string) (replay.MomentRange, error) {
+	over := replay.MomentRange{To: replay.Moment{Seq: t.Travel.Head().Seq}, Rest: true}
+	if text == "" {
+		return over, nil
+	}
+	parsed, err := replay.ParseRange(text)
+	if err != nil {
+		return over, err
+	}
+	over.Rest = parsed.To == nil
+	over.From, over.To, err = t.Travel.ResolveRange(ctx, parsed)
+	return over, err
+}
+
+// examined counts the moments that a search looks at.
+type examined struct {
+	entries, boundaries, grid, edges atomic.Uint64
+}
+
+func (n *examined) add(kind replay.MomentKind) {
+	switch kind {
+	case replay.EntryMoment:
+		n.entries.Add(1)
+	case replay.BoundaryMoment:
+		n.boundaries.Add(1)
+	case replay.GridMoment:
+		n.grid.Add(1)
+	case replay.EdgeMoment:
+		n.edges.Add(1)
+	}
+}
+
+// String tells what was examined.
+func (n *examined) String() string {
+	parts := []string{
+		cli.Plural(int(n.entries.Load()), "entry", "entries"),
+		cli.Plural(int(n.boundaries.Load()), "boundary between entries", "boundaries between entries"),
+	}
+	if grid := n.grid.Load(); grid > 0 {
+		parts = append(parts, cli.Plural(int(grid), "moment of the grid", "moments of the grid"))
+	}
+	if edges := n.edges.Load(); edges > 0 {
+		parts = append(parts, cli.Plural(int(edges), "end of the range", "ends of the range"))
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}
+
+// runMoments is a scan of all moments of a range, not only of entries.
+func runMoments(ctx context.Context, a *cli.App, t *cli.OpenedSession, over replay.MomentRange, find *Finder) error {
+	s := &scanOf{o: a.Output(), meter: cli.NewProgress(a.Stderr), find: find}
+	defer s.meter.Clear()
+	var seen examined
+	values := truth(find.Predicate)
+	if find.values {
+		values = valuesOf(find.expression, nil)
+	}
+	values = watched(values, func(step *replay.ScanStep) {
+		seen.add(step.Kind)
+		if n := s.seen.Add(1); find.expensive || n%256 == 0 {
+			s.meter.Show(fmt.Sprintf("%d moments, at entry %d of %d", n, step.Moment.Seq, over.To.Seq))
+		}
+	})
+	var last *replay.ValueInterval[string]
+	reached := over.From
+	if reached.IsZero() {
+		reached.Seq = 1
+	}
+	for iv, err := range replay.Intervals(ctx, t.Travel, over, values) {
+		if ctx.Err() != nil && err != nil {
+			if last != nil {
+				if err := s.hit(func() error { return writeInterval(s.o, last, find.Mode) }); err != nil {
+					return err
+				}
+			}
+			return s.interrupted(a, err, "at "+reached.String())
+		}
+		if err != nil {
+			return cli.ScanError(err)
+		}
+		reached = iv.Until.Moment
+		if find.Mode != replay.Changes && iv.Value != isTrue {
+			continue
+		}
+		if find.Mode == replay.Last {
+			last = &iv
+			continue
+		}
+		if err := s.hit(func() error { return writeInterval(s.o, &iv, find.Mode) }); err != nil {
+			return err
+		}
+		if find.Mode == replay.First {
+			break
+		}
+	}
+	if last != nil {
+		if err := s.hit(func() error { return writeInterval(s.o, last, find.Mode) }); err != nil {
+			return err
+		}
+	}
+	err := s.end()
+	note := ""
+	if over.Every == 0 {
+		note = "; values under way were read only there, --every SPAN adds a grid"
+	}
+	fmt.Fprintf(a.Stderr, "examined %s, up to %s%s\n", &seen, reached, note)
+	return err
+}
+
+// isTrue is the value of an interval at which a predicate holds.
+const isTrue = "true"
+
+// truth returns a predicate as a valuation.
+func truth(p replay.EntryPredicate) replay.Valuation[string] {
+	v := replay.Valuation[string]{Needs: p.Needs, Value: func(ctx context.Context, s *replay.ScanStep) (string, error) {
+		is, err := p.Test(ctx, s)
+		if is {
+			return isTrue, err
+		}
+		return "false", err
+	}}
+	if p.Copy != nil {
+		v.Copy = func() replay.Valuation[string] { return truth(p.Copy()) }
+	}
+	return v
+}
+
+// examinedView is a moment that was examined, for JSON.
+type examinedView struct {
+	Moment string  `json:"moment"`
+	Seq    uint64  `json:"seq"`
+	Offset float64 `json:"offset"` // milliseconds after the entry
+	At     float64 `json:"at"`     // milliseconds of session time
+	Kind   string  `json:"kind"`
+}
+
+func viewExamined(m replay.ExaminedMoment) examinedView {
+	return examinedView{m.Moment.String(), uint64(m.Moment.Seq), projection.Millis(m.Moment.Offset), projection.Millis(m.At), m.Kind.String()}
+}
+
+// writeInterval writes an interval, with its value if that can differ.
+func writeInterval(o *cli.Output, iv *replay.ValueInterval[string], mode replay.Mode) error {
+	var text strings.Builder
+	if iv.Open {
+		fmt.Fprintf(&text, "from %v on, still at %v", iv.From.Moment, iv.Until.Moment)
+	} else {
+		fmt.Fprintf(&text, "from %v until %v", iv.From.Moment, iv.Until.Moment)
+	}
+	fmt.Fprintf(&text, "  %s  %v", cli.ClockText(iv.From.At), iv.Until.At-iv.From.At)
+	if mode == replay.Changes {
+		text.WriteString("  " + termtext.Printable(iv.Value))
+	}
+	from, err := cli.Marshal(viewExamined(iv.From))
+	if err != nil {
+		return err
+	}
+	until, err := cli.Marshal(viewExamined(iv.Until))
+	if err != nil {
+		return err
+	}
+	return o.Item(text.String(), fmt.Appendf(nil, `{"from":%s,"until":%s,"open":%t,"value":%s}`, from, until, iv.Open, iv.Value))
+}
