@@ -157,7 +157,7 @@ func hasPrefix(h eventlog.Hash, prefix string) bool {
 func (r *Replay) resolveTime(ctx context.Context, a Address) (Moment, error) {
 	at := a.at
 	if a.kind != byTime {
-		origin, ok := r.origin()
+		origin, ok := r.Origin()
 		if !ok {
 			return Moment{}, noAddress(a.text, "%s has no wall clock; use t:1.5s, since its beginning", r.src.Name())
 		}
@@ -213,7 +213,9 @@ func (r *Replay) momentOfTime(ctx context.Context, a Address, at time.Duration) 
 	return m, nil
 }
 
-func (r *Replay) origin() (time.Time, bool) {
+// Origin returns the wall clock's time at session time zero, in UTC, and false when the
+// session has no wall clock.
+func (r *Replay) Origin() (time.Time, bool) {
 	if o, ok := r.src.(Origin); ok {
 		t, ok := o.Origin()
 		return t.UTC(), ok

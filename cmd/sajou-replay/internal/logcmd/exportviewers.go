@@ -13,11 +13,14 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/ingest/formats"
+	"github.com/sajou-dev/sajou-go/ingest/otlpexport"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/course"
 	"github.com/sajou-dev/sajou-go/replay/export/asciicast"
+	"github.com/sajou-dev/sajou-go/replay/export/mcap"
 	"github.com/sajou-dev/sajou-go/replay/export/perfetto"
 	"github.com/sajou-dev/sajou-go/replay/export/webpage"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
@@ -43,6 +46,7 @@ var exportFormats = []exportFormat{
 		"export a line. An import gives the same calls, results, texts,",
 		"tokens and agents",
 	}},
+	{name: "otlp", write: writeTraces, binary: true, says: []string{"the same in protobuf, as one message; binary"}},
 	{name: "perfetto", write: writePerfetto, says: []string{
 		"trace events for ui.perfetto.dev: agents as processes, a track for",
 		"each performance, signals as instants, flows from dispatch to",
@@ -55,6 +59,10 @@ var exportFormats = []exportFormat{
 	{name: "html", write: writePage, flags: []string{"max-frames", "width", "theme", "fps"}, says: []string{
 		"one page with a picture of each moment at which something begins",
 		"or ends, a scrubber and keys; loads nothing. --max-frames bounds it",
+	}},
+	{name: "mcap", write: writeMCAP, binary: true, says: []string{
+		"entries, commands and the stage as channels of JSON, for Foxglove;",
+		"binary",
 	}},
 }
 
@@ -191,4 +199,21 @@ func writePage(ctx context.Context, w io.Writer, a *cli.App, t *cli.OpenedSessio
 		fmt.Fprintf(a.Stderr, "sajou-replay: the page shows %d moments and leaves out %d; --max-frames shows more\n", sum.Moments, sum.LeftOut)
 	}
 	return err
+}
+
+func writeMCAP(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, _ *viewing) error {
+	return mcap.Write(ctx, w, t.Travel, over.From, over.To)
+}
+
+func writeTraces(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, _ *viewing) error {
+	lines := session.ExportLines(ctx, t.Log, session.ExportSignals, over.From, over.To)
+	for part, err := range otlpexport.Protobuf(otlpexport.Lines(t.Log.Name(), parsed(lines))) {
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
