@@ -13,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
+	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
 // maxDiagnostics bounds the diagnostics of one file.
@@ -105,6 +106,18 @@ func (r *reader) scenario(v signal.Value, at *authored.Location) *Scenario {
 		r.step(s, e, at.At("script").Element(i))
 		i++
 	}
+	if sc, ok := v.Get("scene"); ok {
+		compiled, err := scene.Compile(sc)
+		if err != nil {
+			r.refuse(at.At("scene"), "this is no scene: %v", err)
+		}
+		s.Scene = compiled
+	}
+	n := 0
+	for e := range r.list(v, at, "values").Elements() {
+		r.value(s, e, at.At("values").Element(n))
+		n++
+	}
 	expected := r.list(v, at, "expected")
 	if s.Judged = expected != nil; s.Judged {
 		s.Expected = []choreography.Command{}
@@ -139,6 +152,16 @@ func (r *reader) definitions(s *Scenario, list signal.Value, at *authored.Locati
 		inForce = next
 		s.Definitions = append(s.Definitions, d)
 	}
+}
+
+func (r *reader) value(s *Scenario, v signal.Value, at *authored.Location) {
+	path := v.TextOf("path")
+	value, ok := v.Get("value")
+	if names := namesOf(path); !ok || len(names) < 2 || names[0] != "stage" {
+		r.refuse(at, `a value is {"path": "stage.entities.ID.MEMBER", "value": any}`)
+		return
+	}
+	s.Values = append(s.Values, ExpectedValue{path, value})
 }
 
 func (r *reader) step(s *Scenario, v signal.Value, at *authored.Location) {

@@ -37,13 +37,14 @@ func main() {
 
 // scale is the amount of work of a run.
 type scale struct {
-	rounds  int // of each pair
-	appends int // single durable appends a round
-	writers int // durable appends a round with 64 writers
-	scanned int // entries of the session that is scanned and verified
-	long    int // entries of the long session
-	short   int // entries of the short session, for comparison of memory
-	states  int // random Seqs whose state is computed
+	rounds   int // of each pair
+	appends  int // single durable appends a round
+	writers  int // durable appends a round with 64 writers
+	scanned  int // entries of the session that is scanned and verified
+	bisected int // entries of the session that is bisected
+	long     int // entries of the long session
+	short    int // entries of the short session, for comparison of memory
+	states   int // random Seqs whose state is computed
 
 	active   []int // active performances while commands are measured
 	commands int   // a round
@@ -60,13 +61,13 @@ type scale struct {
 
 var (
 	fullScale = scale{
-		rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, long: 1_000_000, short: 10_000, states: 2000,
+		rounds: 5, appends: 2000, writers: 64 * 400, scanned: 200_000, bisected: 100_000, long: 1_000_000, short: 10_000, states: 2000,
 		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100,
 		paced: 400, intents: 20_000, worlds: []int{10, 100, 1000, 10_000}, halts: 1000,
 		guided: 20_000, turns: 100_000,
 	}
 	smokeScale = scale{
-		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, long: 10_000, short: 2000, states: 50,
+		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, bisected: 2000, long: 10_000, short: 2000, states: 50,
 		active: []int{1, 100}, commands: 1000, frames: 2,
 		paced: 10, intents: 400, worlds: []int{10, 100}, halts: 20,
 		guided: 100, turns: 1000,
@@ -77,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
-	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, stage, agents, director; scans needs imports")
+	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, bisections, stage, agents, director; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
 	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
 	if err := flags.Parse(args); err != nil {
@@ -98,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
+	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
 		if *only != "" && !strings.Contains(*only, part.name) {
 			continue
 		}

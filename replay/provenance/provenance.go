@@ -15,11 +15,25 @@
 // compared at ten instants of the next ten seconds. Of a value of another projection
 // the entry is named; if only time passed, all acts of that instant are candidates.
 //
+// # Slices
+//
+// [Why] follows a value of the stage back to the acts that set it, their performances,
+// the signals that began and ended these, the guards that held them up, the values that
+// conditions, places and movements read, and the declarations in force. It follows
+// what happened, and a replay with the signals of the slice alone checks the result: a
+// signal that kept something from happening may have no edge. If the value differs, the
+// slice grows until it does not; see [Precision].
+//
+// [Minimize] leaves out signals as long as a condition holds. [Standalone] makes a
+// recording of its own of the rest, and a scenario for package choreography/rehearsal.
+//
 // # Cost
 //
 // Blame goes back from the moment over stretches of growing length, each folded from
 // an image. So it costs a few times the fold from the setting to the moment, however
-// long the session is before that. History folds the session once.
+// long the session is before that. History folds the session once. Why goes back as Blame
+// does, and its check and Minimize hold the entries up to the moment in memory and fold them
+// once for each try.
 //
 // docs/glossary.md has the nouns of all packages.
 package provenance
@@ -28,7 +42,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -173,14 +186,4 @@ func text(v any, ok bool) []byte {
 		return fmt.Appendf(nil, "%v", v)
 	}
 	return data
-}
-
-// sorted returns the keys of a set in their order.
-func sorted[K ~string](set map[K]bool) []K {
-	keys := make([]K, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -85,7 +85,7 @@ func boundaries(ctx context.Context, f *projection.Fold, m replay.Moment, base, 
 // nextBoundary returns the next instant at which a state changes without an entry.
 func nextBoundary(f *projection.Fold) (at time.Duration, ok bool) {
 	for _, st := range f.States() {
-		p, is := st.(replay.Performer)
+		p, is := st.(replay.Timed)
 		if !is {
 			continue
 		}

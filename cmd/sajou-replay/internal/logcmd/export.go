@@ -2,6 +2,7 @@ package logcmd
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 
@@ -93,6 +94,9 @@ func (x *export) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	}
 	if x.raw && from > 1 {
 		return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
+	}
+	if label, err := session.ReadFork(cmd.Context(), t.Log); err == nil && label != nil && !x.raw && !x.all {
+		fmt.Fprintf(a.Stderr, "sajou-replay: this is not a recording, but a %s; this export has no label, those of --all and --raw keep it\n", cli.ForkText(label, t.Log.Head()))
 	}
 	write := func(w io.Writer) error { return x.lines(cmd.Context(), a, w, t, from, to) }
 	if format.write != nil {

@@ -25,10 +25,10 @@ func Info(a *cli.App) *cobra.Command {
 		Use:   "info [SESSION]",
 		Short: "Summarize a session",
 		Long: `Info summarizes a session: its entries by kind, its signals by type, when it
-began and how long it lasts, its head and genesis hashes, its size in the tables
-of the store, its snapshots, the space that the whole store takes on the disk,
-and the digest of each projection at its end. Sessions with equal entries have
-equal digests on every machine.
+began and how long it lasts, of a fork its label, its head and genesis hashes, its
+size in the tables of the store, its snapshots, the space that the whole store
+takes on the disk, and the digest of each projection at its end. Sessions with
+equal entries have equal digests on every machine.
 
 Entries of a program that did not close the store are in the write-ahead log. They
 count for the store, and not for the session, until the store is next closed.
@@ -76,6 +76,7 @@ type infoView struct {
 	Snapshots int               `json:"snapshots"`
 	Digests   map[string]string `json:"digests"`
 	Summary   *summary.Summary  `json:"summary,omitempty"`
+	Fork      *cli.ForkView     `json:"fork,omitempty"`
 }
 
 // usageView is an [eventlog.DiskUsage].
@@ -107,8 +108,10 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) 
 		return err
 	}
 	var times session.Time
+	var label *session.Fork
 	if state, ok := fold.State(session.ProjectionSession).(*session.State); ok {
-		times = state.Time()
+		times, label = state.Time(), state.Fork()
+		v.Fork = cli.ViewFork(label, head)
 	}
 	var origin time.Time
 	counter := summary.NewCounter()
@@ -170,6 +173,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) 
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "session    %s\n", termtext.Printable(t.Name))
+	if label != nil {
+		fmt.Fprintf(&b, "fork       %s\n", cli.ForkText(label, head))
+	}
 	if v.Began != "" {
 		fmt.Fprintf(&b, "began      %s\n", v.Began)
 	}

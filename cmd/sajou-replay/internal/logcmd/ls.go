@@ -14,6 +14,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/session/summary"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -26,12 +27,12 @@ func Ls(a *cli.App) *cobra.Command {
 		Short: "List the sessions of the store",
 		Long: `Ls lists the sessions of the store in the order in which they were begun. A line
 has the name of the session, the number of its entries, the session time that
-they span, its head, and the format of the recording from which it was imported,
-unless that is Sajou's own. Keep a copy of the head outside of the store: verify
---head can then prove that no entry was removed from the end. The last line is
-the space that the store takes on the disk. With -o json and -o jsonl there is no
-such line, and each session has its bytes in the tables of the store; info has
-both.
+they span, its head, of a fork its label, and the format of the recording from
+which it was imported, unless that is Sajou's own. Keep a copy of the head outside
+of the store: verify --head can then prove that no entry was removed from the end.
+The last line is the space that the store takes on the disk. With -o json and -o
+jsonl there is no such line, and each session has its bytes in the tables of the
+store; info has both.
 
 Ls lists a session whose newest entries cannot be read as damaged, and exits
 with 1. After the sessions it lists damage of the store: session records that
@@ -101,19 +102,27 @@ number of entries and the head that each had.`,
 				if err != nil {
 					return err
 				}
+				fork, err := session.ReadFork(cmd.Context(), log)
+				if err != nil && !errors.Is(err, eventlog.ErrCorrupt) {
+					return err
+				}
 				value, err := cli.Marshal(struct {
-					Session string       `json:"session"`
-					Entries uint64       `json:"entries"`
-					At      float64      `json:"at"`
-					Bytes   uint64       `json:"bytes"`
-					Head    cli.HeadView `json:"head"`
-					Format  string       `json:"format,omitempty"`
-					Origin  string       `json:"origin,omitempty"`
-				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head), origin.Format, origin.Session})
+					Session string        `json:"session"`
+					Entries uint64        `json:"entries"`
+					At      float64       `json:"at"`
+					Bytes   uint64        `json:"bytes"`
+					Head    cli.HeadView  `json:"head"`
+					Format  string        `json:"format,omitempty"`
+					Origin  string        `json:"origin,omitempty"`
+					Fork    *cli.ForkView `json:"fork,omitempty"`
+				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head), origin.Format, origin.Session, cli.ViewFork(fork, head)})
 				if err != nil {
 					return err
 				}
 				text := fmt.Sprintf("%-*s  %8d entries  %12s  %v", min(width, 40), termtext.Printable(name), head.Seq, cli.ClockText(at), head)
+				if fork != nil {
+					text += "  " + cli.ForkText(fork, head)
+				}
 				if origin.Format != "" {
 					text += "  " + termtext.Clip(termtext.Printable(origin.Format), 40)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // Verify returns the command "verify".
@@ -48,6 +49,9 @@ lost at the end. A program that can write to the store can rewrite HEADS as well
 Against such a program, keep the head that import and ls print elsewhere, and
 pass it with --head: this also detects a session that was rewritten as a whole,
 and a store that was replaced by an older copy.
+
+Of a fork, verify reports the label too: its parent with the head, and whether
+all of its entries were written. It does not compare the fork with its parent.
 
 Of a deleted session, verify reports the head that it had and when it was
 deleted: nothing of it can be verified, and the exit code is 3, or 1 if --head is
@@ -176,6 +180,8 @@ type VerifiedView struct {
 	// Deleted is when the session was deleted; nothing is verified then, and the head
 	// is the one that it had.
 	Deleted *time.Time `json:"deleted,omitempty"`
+
+	Fork *cli.ForkView `json:"fork,omitempty"` // the label of a fork
 }
 
 // runVerify checks the named sessions and the store's records of them; with all,
@@ -225,6 +231,12 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 			rebuilt = before - report.KeyFaults
 		}
 		view, text := verifiedReport(&report, rebuilt)
+		if label, err := forkOf(ctx, engine, name); err != nil {
+			return err
+		} else if label != nil {
+			view.Fork = cli.ViewFork(label, report.Head)
+			text += fmt.Sprintf("\n%s: not a recording, but a %s; the head of %q was %v", termtext.Printable(name), cli.ForkText(label, report.Head), label.Parent, label.Head)
+		}
 		if err := item(view, text); err != nil {
 			return err
 		}
@@ -263,6 +275,22 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 		return cli.AnswerNo
 	}
 	return nil
+}
+
+// forkOf returns the label of a session, nil if it is no fork, or its first entry cannot be
+// read.
+func forkOf(ctx context.Context, engine *sajou.Engine, name string) (*session.Fork, error) {
+	log, err := engine.Log().Session(name)
+	if err == nil {
+		var label *session.Fork
+		if label, err = session.ReadFork(ctx, log); err == nil {
+			return label, nil
+		}
+	}
+	if errors.Is(err, eventlog.ErrCorrupt) || errors.Is(err, eventlog.ErrNoSession) {
+		return nil, nil // the report names the damage
+	}
+	return nil, err
 }
 
 // deletedReport returns the report of a deleted session as text and as JSON.

@@ -49,12 +49,15 @@ stdin. A scenario is a JSON object:
   { "id": "hello", "name": "A greeting",
     "definitions": [ choreography... ],
     "script": [ {"signal": envelope} | {"advance": ms} ... ],
-    "expected": [ command... ] }
+    "expected": [ command... ],
+    "scene": scene, "values": [ {"path": path, "value": value} ... ] }
 
+FILE.txtar is a transcript of extract-test, which has the scenario inside.
 A signal takes effect at the present session time; an advance moves that time.
 Definitions that define add would refuse are not rehearsed.
 If the scenario has "expected", its commands are compared, with the performances
-named p1, p2 and so on in the order in which they begin.
+named p1, p2 and so on in the order in which they begin. Its "values" are compared
+with those of the stage at the end, which has the "scene" or else the default one.
 
 --render draws the stage at the beginning and after each advance, as a contact
 sheet: into FILE.svg or FILE.png, or with a directory into DIR/ID.svg for each
@@ -158,6 +161,9 @@ func rehearseFiles(ctx context.Context, a *cli.App, files []string, r *rehearseF
 		if err != nil {
 			return err
 		}
+		if text, err = scenarioText(file, text); err != nil {
+			return err
+		}
 		var scenarios []*rehearsal.Scenario
 		var diagnostics authored.Diagnostics
 		if err := cli.Interruptibly(ctx, func() { scenarios, diagnostics = rehearsal.Parse(file, text) }); err != nil {
@@ -227,6 +233,19 @@ func rehearseFiles(ctx context.Context, a *cli.App, files []string, r *rehearseF
 	return nil
 }
 
+// scenarioText returns the scenario of a transcript, and any other text as it is.
+func scenarioText(file string, text []byte) ([]byte, error) {
+	if filepath.Ext(file) != ".txtar" {
+		return text, nil
+	}
+	for _, f := range rehearsal.Transcript(text) {
+		if filepath.Ext(f.Name) == ".json" {
+			return f.Text, nil
+		}
+	}
+	return nil, cli.Misuse("%s has no file that ends with .json, so no scenario; extract-test writes one", file)
+}
+
 // draw writes the contact sheet of a scenario.
 func (r *rehearseFlags) draw(s *rehearsal.Scenario, sc *scene.Scene) error {
 	name := r.render
@@ -268,8 +287,11 @@ func fileName(id string) string {
 func stageOf(s *rehearsal.Scenario, sc *scene.Scene) (cells []picture.Cell, more int) {
 	scheduler, st := choreography.NewScheduler(), stage.New(stage.Config{})
 	scheduler.Observe(st, st)
-	if sc != nil {
+	switch {
+	case sc != nil:
 		st.SetScene(sc)
+	case s.Scene != nil:
+		st.SetScene(s.Scene)
 	}
 	for _, d := range s.Definitions {
 		// rehearseScenario has reported a definition that cannot come into force.
@@ -328,6 +350,14 @@ func rehearseScenario(ctx context.Context, o *cli.Output, file string, s *rehear
 	if s.Judged {
 		verdict = rehearsal.Compare(commands, s.Expected)
 	}
+	var values []string
+	if err := cli.Interruptibly(ctx, func() { values = rehearsal.CompareValues(s) }); err != nil {
+		return false, err
+	}
+	if len(values) > 0 {
+		verdict.Same = false
+		verdict.Difference = strings.TrimPrefix(strings.Join(append([]string{verdict.Difference}, values...), "\n"), "\n")
+	}
 	if o.Format != "text" {
 		if commands == nil {
 			commands = []choreography.Command{}
@@ -356,10 +386,12 @@ func rehearseScenario(ctx context.Context, o *cli.Output, file string, s *rehear
 	}
 	text := fmt.Sprintf("%s, none expected", cli.Plural(len(commands), "command", "commands"))
 	switch {
-	case s.Judged && verdict.Same:
-		text = fmt.Sprintf("%s, as expected", cli.Plural(len(commands), "command", "commands"))
-	case s.Judged:
+	case !verdict.Same:
 		text = "DIFFERS: " + termtext.PrintableLines(verdict.Difference)
+	case len(s.Values) > 0:
+		text = fmt.Sprintf("%s and %s, as expected", cli.Plural(len(commands), "command", "commands"), cli.Plural(len(s.Values), "value", "values"))
+	case s.Judged:
+		text = fmt.Sprintf("%s, as expected", cli.Plural(len(commands), "command", "commands"))
 	}
 	return verdict.Same, o.Item(text+"\n", nil)
 }
