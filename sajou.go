@@ -213,6 +213,7 @@ type Engine struct {
 	log         *eventlog.Log          // immutable after Open
 	snaps       *snapshot.Store        // nil: none are kept; immutable after Open
 	snapshotter *snapshot.Writer       // nil: none are written; immutable after Open
+	digestMu    sync.Mutex             // held while the file of digests changes
 	writers     *writer.Group          // immutable after Open
 	attachments *stagelive.Attachments // immutable after Open
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/replay/sentinel"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
@@ -30,7 +31,9 @@ func (e *Engine) DropSnapshots(name string) (int, error) {
 }
 
 // BuildSnapshots folds a session from its first entry and takes a snapshot at every
-// interval, thinned to their part of the log's size. It returns how many it took.
+// interval, thinned to their part of the log's size. It returns how many it took. On the
+// way it keeps the digests of the projections at up to [BuiltDigests] entries; see
+// [Engine.KeptDigests].
 // Progress, unless nil, is called before each with the number of entries folded.
 func (e *Engine) BuildSnapshots(ctx context.Context, name string, progress func(folded, entries eventlog.Seq)) (taken int, err error) {
 	log, err := e.log.Session(name)
@@ -44,7 +47,18 @@ func (e *Engine) BuildSnapshots(ctx context.Context, name string, progress func(
 	if err != nil {
 		return 0, err
 	}
-	return e.snaps.Build(ctx, &log.SessionReader, e.set, size, progress)
+	digests, err := sentinel.NewTaker(name, log.Head().Seq, e.set, BuiltDigests)
+	if err != nil {
+		return 0, err
+	}
+	taken, err = e.snaps.Build(ctx, &log.SessionReader, e.set, size, progress, digests.Saw)
+	if err != nil || e.cfg.ReadOnly {
+		return taken, err
+	}
+	return taken, e.changeDigests(func(d *sentinel.DigestDocument) bool {
+		d.Put(digests.Digests())
+		return true
+	})
 }
 
 // VerifySnapshots folds a session from its first entry, without snapshots, and

@@ -11,8 +11,9 @@ import (
 
 // Build folds a session from its first entry and takes an image at every interval,
 // thinned to their part of the log's size in bytes. It returns how many it took.
-// Progress, unless nil, is called before each with the number of entries folded.
-func (s *Store) Build(ctx context.Context, log *eventlog.SessionReader, set projection.Set, size uint64, progress func(folded, entries eventlog.Seq)) (taken int, err error) {
+// Progress, unless nil, is called before each with the number of entries folded, and saw,
+// unless nil, with the fold after each entry; it may complete the entry's instant.
+func (s *Store) Build(ctx context.Context, log *eventlog.SessionReader, set projection.Set, size uint64, progress func(folded, entries eventlog.Seq), saw func(*projection.Fold)) (taken int, err error) {
 	fold, end, last := projection.NewFold(set, log.Genesis()), log.Head().Seq, eventlog.Seq(0)
 	for entry, err := range log.Entries(ctx, 1) {
 		if err == nil {
@@ -21,30 +22,39 @@ func (s *Store) Build(ctx context.Context, log *eventlog.SessionReader, set proj
 		if err != nil {
 			return taken, fmt.Errorf("snapshot: build images of %q: %w", log.Name(), err)
 		}
-		if !s.Due(last, entry.Seq) {
-			continue
-		}
-		if progress != nil {
-			progress(entry.Seq, end)
-		}
-		img := fold.Image()
-		name := log.Name()
-		for i, img := range img.Split(set) {
-			if i > 0 {
-				name = ApartName(log.Name(), img.Parts[0].Name, img.Parts[0].Version)
+		if s.Due(last, entry.Seq) {
+			if progress != nil {
+				progress(entry.Seq, end)
 			}
-			if err := s.Put(name, img); err != nil {
+			if err := s.take(log.Name(), fold, set, size); err != nil {
 				return taken, err
 			}
-			// Thinned after each, so that the file never holds them all.
-			if _, err := s.Thin(name, size); err != nil {
-				return taken, err
-			}
+			last = entry.Seq
+			taken++
 		}
-		last = entry.Seq
-		taken++
+		if saw != nil {
+			saw(fold)
+		}
 	}
 	return taken, nil
+}
+
+// take stores the images of a fold and thins those of its session.
+func (s *Store) take(session string, fold *projection.Fold, set projection.Set, size uint64) error {
+	name, img := session, fold.Image()
+	for i, img := range img.Split(set) {
+		if i > 0 {
+			name = ApartName(session, img.Parts[0].Name, img.Parts[0].Version)
+		}
+		if err := s.Put(name, img); err != nil {
+			return err
+		}
+		// Thinned after each, so that the file never holds them all.
+		if _, err := s.Thin(name, size); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ImageFault is an image that differs from the state folded from the log, or that is

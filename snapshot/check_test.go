@@ -79,7 +79,7 @@ func TestBuild(t *testing.T) {
 	log, closeLog := recorded(t, 25)
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 10})
 	var told [][2]eventlog.Seq
-	taken, err := s.Build(ctx, log, sums, 1<<20, func(folded, entries eventlog.Seq) { told = append(told, [2]eventlog.Seq{folded, entries}) })
+	taken, err := s.Build(ctx, log, sums, 1<<20, func(folded, entries eventlog.Seq) { told = append(told, [2]eventlog.Seq{folded, entries}) }, nil)
 	require.NoError(t, err)
 	assert.Equal(t, 2, taken)
 	assert.Equal(t, [][2]eventlog.Seq{{10, 25}, {20, 25}}, told)
@@ -99,7 +99,7 @@ func TestBuild(t *testing.T) {
 	assert.Equal(t, 2, checked)
 
 	// Without room only the newest stays, though two were taken.
-	taken, err = s.Build(ctx, log, sums, 1, nil)
+	taken, err = s.Build(ctx, log, sums, 1, nil, nil)
 	require.NoError(t, err)
 	assert.Equal(t, 2, taken)
 	list, err = s.List("a")
@@ -107,7 +107,7 @@ func TestBuild(t *testing.T) {
 	assert.Equal(t, []eventlog.Seq{20}, seqs(list))
 
 	closeLog()
-	taken, err = s.Build(ctx, log, sums, 1, nil)
+	taken, err = s.Build(ctx, log, sums, 1, nil, nil)
 	require.ErrorIs(t, err, eventlog.ErrClosed)
 	assert.Zero(t, taken)
 	bad, checked, err = s.Verify(ctx, log, sums)
@@ -121,7 +121,7 @@ func TestCheckClosed(t *testing.T) {
 	log, _ := recorded(t, 12)
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 10})
 	require.NoError(t, s.Close())
-	taken, err := s.Build(context.Background(), log, sums, 1, nil)
+	taken, err := s.Build(context.Background(), log, sums, 1, nil, nil)
 	require.ErrorIs(t, err, snapshot.ErrClosed)
 	assert.Zero(t, taken)
 	_, _, err = s.Verify(context.Background(), log, sums)

@@ -205,7 +205,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("report", "--time", name)
 		command(store, "", "render", name, "end", "-O", "-")
 		command(store, "", "render", name, "end", "-O", filepath.Join(dir, "x.svg"))
-		for _, sub := range []string{"build", "ls", "verify", "drop"} {
+		for _, sub := range []string{"build", "ls", "verify", "digests", "drop"} {
 			both("snapshot", sub, name)
 		}
 		both("define", "ls", name)
@@ -219,6 +219,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("show", name, "corr:"+hostileText)
 		both("mark", "rm", hostileText, "-s", name)
 	}
+	both("check", "--corpus", dir)
 	both("mark", "ls", "--all")
 	both("mark", "rm", "a", "-s", "planted")
 	both("mark", "import", broken)

@@ -169,6 +169,7 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(project, "a.jsonl"), files["session.jsonl"], 0o644))
 	files["interview.yaml"] = []byte("beats: [{id: a, description: d, character_instruction: x, target_turn: 1}]\n")
 	files["series/first.yaml"] = files["interview.yaml"]
+	files["recordings/session.jsonl"] = files["session.jsonl"]
 	files["bookmarks.jsonl"] = nil
 	files["greeting.json"] = []byte(`{"id": "hello", "script": [{"advance": 100}], "definitions": []}`)
 

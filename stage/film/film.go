@@ -24,6 +24,7 @@ package film
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -74,12 +75,19 @@ func FrameOf(fold *projection.Fold) (*stage.Frame, error) {
 // Reel is a session whose stage is drawn. It is safe for concurrent use if its
 // session is.
 type Reel struct {
-	log    *eventlog.SessionReader
+	log    RecordedEntries
 	travel *replay.Replay
 }
 
+// RecordedEntries are the entries of a session: those of the log, or of its replay.
+type RecordedEntries interface {
+	Name() string
+	Entry(ctx context.Context, seq eventlog.Seq) (eventlog.Entry, error)
+	Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error]
+}
+
 // Open returns the reel of a session as it was recorded.
-func Open(log *eventlog.SessionReader, travel *replay.Replay) *Reel { return &Reel{log, travel} }
+func Open(log RecordedEntries, travel *replay.Replay) *Reel { return &Reel{log, travel} }
 
 // OpenWith returns the reel of a session with sc in place of all recorded
 // scenes. Its states are folded from the first entry, since saved images hold

@@ -43,6 +43,11 @@ func (t *OpenedSession) FoldFor(x *where.Expression) error {
 	if x == nil || !x.Reads(workspace.Name) {
 		return nil
 	}
+	if t.changed != nil {
+		t.Travel = session.NewReplay(t.changed, projections(), nil)
+		t.Anchor(t.Travel)
+		return nil
+	}
 	travel, err := t.Engine.ReplayWith(t.Name, projections())
 	if err != nil {
 		return err

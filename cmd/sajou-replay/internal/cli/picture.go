@@ -12,7 +12,7 @@ import (
 // recorded ones.
 func (t *OpenedSession) Reel(sc *scene.Scene) *film.Reel {
 	if sc == nil {
-		return film.Open(t.Log, t.Travel)
+		return film.Open(t.Travel, t.Travel)
 	}
 	return film.OpenWith(t.Log, sc)
 }

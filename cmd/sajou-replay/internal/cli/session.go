@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/variant"
 )
 
 // Resolve returns the moment of an address in the session.
@@ -76,7 +77,7 @@ func (t *OpenedSession) Each(ctx context.Context, from, to eventlog.Seq, visit f
 	if from > to {
 		return nil
 	}
-	for e, err := range t.Log.Entries(ctx, from) {
+	for e, err := range t.Travel.Entries(ctx, from) {
 		if err != nil {
 			return err
 		}
@@ -164,6 +165,9 @@ type OpenedSession struct {
 	Travel *replay.Replay
 
 	anchors *anchors
+
+	// changed is the session through other declarations, nil as it was recorded.
+	changed *variant.Variant
 }
 
 // Close closes the store.
@@ -215,7 +219,7 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 	if err != nil {
 		return nil, err
 	}
-	t := &OpenedSession{engine, name, log, travel, &anchors{app: a, session: name, genesis: log.Genesis().String()}}
+	t := &OpenedSession{Engine: engine, Name: name, Log: log, Travel: travel, anchors: &anchors{app: a, session: name, genesis: log.Genesis().String()}}
 	t.Anchor(travel)
 	return t, nil
 }

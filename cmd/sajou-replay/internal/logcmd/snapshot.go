@@ -31,11 +31,12 @@ first entry.`,
 		Example: `  sajou-replay snapshot ls
   sajou-replay snapshot verify night-shift
   sajou-replay snapshot build night-shift
-  sajou-replay snapshot drop night-shift`,
+  sajou-replay snapshot drop night-shift
+  sajou-replay snapshot digests night-shift --check`,
 		Args: cli.GroupArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(snapshotLsCommand(a), snapshotVerifyCommand(a), snapshotBuildCommand(a), snapshotDropCommand(a))
+	cmd.AddCommand(snapshotLsCommand(a), snapshotVerifyCommand(a), snapshotBuildCommand(a), snapshotDropCommand(a), snapshotDigestsCommand(a))
 	return cmd
 }
 
@@ -141,7 +142,8 @@ func snapshotBuildCommand(a *cli.App) *cobra.Command {
 		Short: "Build the snapshots of a session",
 		Long: `Build computes the states of a session from its first entry and saves one at
 each interval. It deletes older snapshots until the others take no more than
-their share of the size of the log.`,
+their share of the size of the log. On the way it keeps the digests of the states;
+see snapshot digests.`,
 		Example: `  sajou-replay snapshot build night-shift`,
 		Args:    cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -173,7 +175,7 @@ func snapshotDropCommand(a *cli.App) *cobra.Command {
 		Use:   "drop [SESSION]",
 		Short: "Delete the snapshots of a session",
 		Long: `Drop deletes all snapshots of a session. The states of the session stay the same;
-computing them takes longer.`,
+computing them takes longer. The digests that were kept stay.`,
 		Example: `  sajou-replay snapshot drop night-shift`,
 		Args:    cli.Between(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {

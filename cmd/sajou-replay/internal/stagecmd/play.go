@@ -30,6 +30,7 @@ func Play(a *cli.App) *cobra.Command {
 		idle      time.Duration
 		onStage   bool
 		sceneFile string
+		defines   cli.Definitions
 		pauseOn   string
 		follow    bool
 	)
@@ -60,11 +61,14 @@ memory. --scene uses the scene of a file.
 
 --stage -o text writes the frames as text of COLUMNS by LINES, each below a line
 with its moment and with a blank line between them; frames equal to the one before
-are left out. It needs no terminal.`,
+are left out. It needs no terminal.
+
+` + cli.DefinitionsHelp,
 		Example: `  sajou-replay play
   sajou-replay play --rate 0 --fps 0
   sajou-replay play --from 30 --to perf:p-36-1 --rate 4 -o jsonl
-  sajou-replay play 30..40 --stage -o text --rate 0 --fps 2`,
+  sajou-replay play 30..40 --stage -o text --rate 0 --fps 2
+  sajou-replay play --rate 0 --fps 0 --define choreographies.json`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -78,6 +82,10 @@ are left out. It needs no terminal.`,
 				return cli.Misuse("--stage writes text only; omit -o %s, or omit --stage to write commands", a.Format)
 			case sceneFile != "" && !onStage:
 				return cli.Misuse("--scene needs --stage")
+			case sceneFile != "" && len(defines) > 0:
+				return cli.Misuse("--scene and --define exclude each other; a file of --define may hold a scene")
+			case follow && len(defines) > 0:
+				return cli.Misuse("--follow and --define exclude each other; omit one")
 			case (pauseOn != "" || follow) && !onStage:
 				return cli.Misuse("--pause-on and --follow need --stage")
 			case follow && sceneFile != "":
@@ -118,6 +126,9 @@ are left out. It needs no terminal.`,
 				return err
 			}
 			defer t.Close()
+			if err := a.SeeThrough(cmd.Context(), t, defines); err != nil {
+				return err
+			}
 			if err := t.FoldFor(pause); err != nil {
 				return err
 			}
@@ -161,6 +172,7 @@ are left out. It needs no terminal.`,
 	cmd.Flags().StringVar(&pauseOn, "pause-on", "", "with --stage, pause where `EXPR` becomes true")
 	cmd.Flags().BoolVar(&follow, "follow", false, "with --stage, show entries that follow")
 	_ = cmd.MarkFlagFilename("scene", "json", "yaml", "yml", "zip")
+	defines.Flag(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -183,7 +195,7 @@ func PlayCommands(ctx context.Context, a *cli.App, t *cli.OpenedSession, first, 
 	if p.fps > 0 {
 		frame = time.Duration(float64(time.Second) / p.fps)
 	}
-	next, stop := iter.Pull2(t.Log.Entries(ctx, max(first.Seq, 1)))
+	next, stop := iter.Pull2(t.Travel.Entries(ctx, max(first.Seq, 1)))
 	defer stop()
 	s := &commandPrinter{pace: p, o: a.Output(), next: next, seq: first.Seq, first: first}
 	if err := s.peek(); err != nil {

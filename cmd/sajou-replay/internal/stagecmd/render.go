@@ -38,6 +38,7 @@ type rendering struct {
 	columns int
 	sheet   bool
 	compare bool
+	defines cli.Definitions
 	caption bool
 	places  bool
 	theme   string
@@ -94,6 +95,8 @@ on stderr counts. SVG leaves them to the fonts of its viewer.
 
 The same moment gives the same bytes on every machine.
 
+` + cli.DefinitionsHelp + `
+
 The exit code is 0, or with --compare 1 if the moments differ, and 7 if a picture
 could not be drawn.`,
 		Example: `  sajou-replay render end -O picture.svg
@@ -123,6 +126,7 @@ could not be drawn.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&r.out, "out", "O", "", "write to `FILE`, directory, or pattern with %05d; - is stdout")
 	flags.StringVar(&r.format, "format", "", "svg, png or gif; default from the extension of FILE")
+	r.defines.Flag(cmd)
 	flags.StringVar(&r.scene, "scene", "", "use the scene of `FILE` instead of the recorded ones")
 	flags.IntVar(&r.width, "width", 0, "width of one picture in pixels (default 960, 320 in a sheet, 640 with --compare)")
 	flags.Float64Var(&r.fps, "fps", defaultFPS, "frames in a second of film")
@@ -323,6 +327,9 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 	if err := r.readFont(ctx); err != nil {
 		return err
 	}
+	if r.scene != "" && len(r.defines) > 0 {
+		return cli.Misuse("--scene and --define exclude each other; a file of --define may hold a scene")
+	}
 	sc, err := a.ReadScene(ctx, r.scene)
 	if err != nil {
 		return err
@@ -332,6 +339,9 @@ func runRender(ctx context.Context, a *cli.App, args []string, r *rendering) err
 		return err
 	}
 	defer t.Close()
+	if err := a.SeeThrough(ctx, t, r.defines); err != nil {
+		return err
+	}
 	s := t.Reel(sc)
 	moments := strings.Contains(strings.Join(rest, " "), "..")
 	switch {

@@ -30,6 +30,7 @@ func Scan(a *cli.App) *cobra.Command {
 		count, moments            bool
 		every                     time.Duration
 	)
+	var defines cli.Definitions
 	cmd := &cobra.Command{
 		Use:   "scan [SESSION] [RANGE] (--where EXPR | --image PNG | --conflicts)",
 		Short: "Find entries by an expression or a picture",
@@ -57,6 +58,8 @@ draws every entry; bisect draws only a few.
 
 --conflicts lists the entries after which the stage reports a new conflict: a
 performance takes an entity that another performance is animating.
+
+` + cli.DefinitionsHelp + `
 
 The exit code is 0 if an entry was found, 1 if not, and 7 if a picture could not
 be drawn or the expression exceeded its budget at an entry.`,
@@ -119,6 +122,9 @@ be drawn or the expression exceeded its budget at an entry.`,
 				return err
 			}
 			defer t.Close()
+			if err := a.SeeThrough(cmd.Context(), t, defines); err != nil {
+				return err
+			}
 			if err := t.FoldFor(find.expression); err != nil {
 				return err
 			}
@@ -146,6 +152,7 @@ be drawn or the expression exceeded its budget at an entry.`,
 	cmd.Flags().BoolVar(&changes, "changes", false, "list the entries where the value changes")
 	cmd.Flags().BoolVar(&all, "all", false, "list every entry; the default")
 	cmd.Flags().BoolVar(&count, "count", false, "tell the number of entries instead of listing them")
+	defines.Flag(cmd)
 	cmd.Flags().BoolVar(&moments, "moments", false, "search between entries too, and list intervals")
 	cmd.Flags().DurationVar(&every, "every", 0, "with --moments, also look at the multiples of `SPAN`")
 	cmd.ValidArgsFunction = a.CompleteSession

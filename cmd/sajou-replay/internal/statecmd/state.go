@@ -24,6 +24,7 @@ import (
 // State returns the command "state".
 func State(a *cli.App) *cobra.Command {
 	var digests, all bool
+	var defines cli.Definitions
 	cmd := &cobra.Command{
 		Use:   "state [SESSION] [ADDR [PATH]]",
 		Short: "Show the state at a moment",
@@ -42,6 +43,8 @@ Of a very large state it shows the first 1000 members of each object and list,
 and 200,000 values in all. It then counts the omitted ones on stderr and exits
 with 3. --all shows everything.
 
+` + cli.DefinitionsHelp + `
+
 --digests shows the digest of each projection instead. Machines with equal digests
 have equal states.`,
 		Example: `  sajou-replay state
@@ -49,7 +52,8 @@ have equal states.`,
   sajou-replay state end stage.entities.smith.x
   sajou-replay state night-shift end /session/entries -o json
   sajou-replay state end workspace
-  sajou-replay state end --digests`,
+  sajou-replay state end --digests
+  sajou-replay state end stage --define choreographies.json`,
 		Args: cli.Between(0, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, rest, err := a.OpenSessionAndRest(args)
@@ -57,6 +61,9 @@ have equal states.`,
 				return err
 			}
 			defer t.Close()
+			if err := a.SeeThrough(cmd.Context(), t, defines); err != nil {
+				return err
+			}
 			if len(rest) == 0 {
 				rest = []string{"end"}
 			}
@@ -109,6 +116,7 @@ have equal states.`,
 	}
 	cmd.Flags().BoolVar(&digests, "digests", false, "show the digest of each projection instead")
 	cmd.Flags().BoolVar(&all, "all", false, "show everything, however large")
+	defines.Flag(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
