@@ -182,6 +182,11 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
+		for _, args := range [][]string{
+			{"start", name, "--where", "at > 5.0"}, {"run"}, {"bad"}, {"good"}, {"skip"}, {"undo"}, {"next"}, {"status"}, {"explain"}, {"terms"}, {"log"}, {"ask"}, {"visualize", "-O", filepath.Join(dir, "left.svg")}, {"reset"}, {"replay", broken},
+		} {
+			command(store, "", append([]string{"bisect", "-s", name}, args...)...)
+		}
 		both("check", name, "end", "--where", "at > 5.0")
 		both("play", name, "--rate", "0", "--fps", "0")
 		command(store, "", "play", name, "--stage", "-o", "text", "--rate", "0", "--fps", "1")

@@ -81,6 +81,8 @@ until the majority is right with probability P: each run is taken to be wrong
 with the probability --flake, independently, and before the first run good and
 bad are equally likely.
 
+` + keptSearchHelp + `
+
 ` + cli.ExpressionHelp + `
 
 The exit code is 0 if a transition was found, 1 if an end is not what it was
@@ -118,6 +120,7 @@ could not be drawn, and 125 if an end cannot be tested.`,
 	f.Bool("moment", false, "")
 	_ = f.MarkHidden("moment") // bisect always goes on to the instant
 	cmd.ValidArgsFunction = a.CompleteSession
+	cmd.AddCommand(keptCommands(a)...)
 	return cmd
 }
 
