@@ -10,13 +10,13 @@ import (
 
 // A search is begun, judged, and continued from its log.
 func ExampleSearchLog() {
-	log, err := searchlog.Begin(searchlog.Subject{Session: "night", Head: "9:ab", Good: "1", Bad: "9", Test: searchlog.SearchedTest{Kind: "person"}})
+	log, err := searchlog.Begin(searchlog.SearchSubject{Session: "night", Head: "9:ab", Good: "1", Bad: "9", Test: searchlog.SearchedTest{Kind: "person"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	s := night(9)
-	for _, v := range []searchlog.Verdict{
+	for _, v := range []searchlog.KeptJudgment{
 		{Result: bisect.Good, Moment: "1", Input: s.Stretches()[0].Input, By: "given"},
 		{Result: bisect.Bad, Moment: "9", Input: s.Stretches()[8].Input, By: "given"},
 	} {

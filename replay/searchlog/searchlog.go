@@ -62,8 +62,8 @@ type SearchedTest struct {
 	Digest string            `json:"digest,omitempty"` // of all that determines the verdicts but the input
 }
 
-// Subject is what a search is about, the first line of its log.
-type Subject struct {
+// SearchSubject is what a search is about, the first line of its log.
+type SearchSubject struct {
 	Version     int          `json:"bisect"`
 	Session     string       `json:"session"`
 	Head        string       `json:"head"`        // of the session when the search began, as "seq:hash"
@@ -75,8 +75,8 @@ type Subject struct {
 	Test        SearchedTest `json:"test"`
 }
 
-// Verdict is one judgment of a log.
-type Verdict struct {
+// KeptJudgment is one judgment of a log.
+type KeptJudgment struct {
 	Result bisect.TestResult
 	Moment string // as replay.Moment writes it
 	Input  bisect.InputHash
@@ -94,8 +94,8 @@ type line struct {
 
 // SearchLog is a search that is kept.
 type SearchLog struct {
-	Subject  Subject
-	Verdicts []Verdict // without those that were taken back
+	Subject  SearchSubject
+	Verdicts []KeptJudgment // without those that were taken back
 
 	// Torn says that the last line was incomplete and ignored; Size is the number of bytes
 	// before it, at which the next line belongs.
@@ -170,7 +170,7 @@ func (l *SearchLog) take(n int, text []byte) error {
 		l.Verdicts = l.Verdicts[:len(l.Verdicts)-1]
 		return nil
 	}
-	v := Verdict{Moment: step.Moment, By: step.By}
+	v := KeptJudgment{Moment: step.Moment, By: step.By}
 	for r := bisect.Good; r <= bisect.Skip; r++ {
 		if step.Verdict == r.String() {
 			v.Result = r
@@ -188,7 +188,7 @@ func (l *SearchLog) take(n int, text []byte) error {
 	return nil
 }
 
-func (s *Subject) check() error {
+func (s *SearchSubject) check() error {
 	switch {
 	case s.Version == 0:
 		return malformed("the member \"bisect\" is missing")
@@ -211,7 +211,7 @@ func (s *Subject) check() error {
 }
 
 // Step returns the step of the grid, or 0 for none.
-func (s *Subject) Step() (time.Duration, error) {
+func (s *SearchSubject) Step() (time.Duration, error) {
 	if s.Every == "" {
 		return 0, nil
 	}
@@ -250,7 +250,7 @@ func strictly(text []byte, into any) error {
 }
 
 // Begin returns the first line of the log of a search, with its end.
-func Begin(s Subject) ([]byte, error) {
+func Begin(s SearchSubject) ([]byte, error) {
 	s.Version = version
 	if err := s.check(); err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func Begin(s Subject) ([]byte, error) {
 }
 
 // Line returns the line of a verdict, with its end.
-func (v Verdict) Line() ([]byte, error) {
+func (v KeptJudgment) Line() ([]byte, error) {
 	return marshal(line{Verdict: v.Result.String(), Moment: v.Moment, Input: hex.EncodeToString(v.Input[:]), By: v.By})
 }
 

@@ -26,7 +26,7 @@ func night(n int) *bisect.Search {
 	return bisect.New(list, bisect.Options{Goal: bisect.Any, Probes: 2})
 }
 
-var subject = searchlog.Subject{Session: "night", Head: "9:ab", Definitions: "d", Good: "1", Bad: "9", Test: searchlog.SearchedTest{Kind: "person"}}
+var subject = searchlog.SearchSubject{Session: "night", Head: "9:ab", Definitions: "d", Good: "1", Bad: "9", Test: searchlog.SearchedTest{Kind: "person"}}
 
 // text returns the log of a search of the first n candidates, judged as results say.
 func text(t require.TestingT, results ...bisect.TestResult) []byte {
@@ -35,7 +35,7 @@ func text(t require.TestingT, results ...bisect.TestResult) []byte {
 	s := night(9)
 	for i, r := range results {
 		at := s.Stretches()[i]
-		l, err := searchlog.Verdict{Result: r, Moment: at.From.String(), Input: at.Input, By: "person"}.Line()
+		l, err := searchlog.KeptJudgment{Result: r, Moment: at.From.String(), Input: at.Input, By: "person"}.Line()
 		require.NoError(t, err)
 		out = append(out, l...)
 	}
@@ -61,7 +61,7 @@ func TestResume(t *testing.T) {
 				i := rapid.IntRange(0, 8).Draw(t, "candidate")
 				r := rapid.SampledFrom([]bisect.TestResult{bisect.Good, bisect.Bad, bisect.Skip}).Draw(t, "result")
 				at := model.Stretches()[i]
-				l, err := searchlog.Verdict{Result: r, Moment: at.From.String(), Input: at.Input}.Line()
+				l, err := searchlog.KeptJudgment{Result: r, Moment: at.From.String(), Input: at.Input}.Line()
 				require.NoError(t, err)
 				log, judged = append(log, l...), judged+1
 				require.NoError(t, model.Judge(i, r))
@@ -139,7 +139,7 @@ func TestMalformed(t *testing.T) {
 		_, err := searchlog.Read(strings.NewReader(log))
 		assert.ErrorIsf(t, err, searchlog.ErrMalformed, "%s", name)
 	}
-	_, err := searchlog.Begin(searchlog.Subject{})
+	_, err := searchlog.Begin(searchlog.SearchSubject{})
 	assert.ErrorIs(t, err, searchlog.ErrMalformed)
 }
 

@@ -22,7 +22,7 @@ func TestAsk(t *testing.T) {
 	record(t, store, 20)
 	var remarks strings.Builder
 	a := &cli.App{Store: store, Format: "text", Stdout: io.Discard, Stderr: &remarks}
-	require.NoError(t, beginSearch(t.Context(), a, "", "0", "end", searchlog.Subject{Test: searchlog.SearchedTest{Kind: byPerson}}))
+	require.NoError(t, beginSearch(t.Context(), a, "", "0", "end", searchlog.SearchSubject{Test: searchlog.SearchedTest{Kind: byPerson}}))
 
 	ask := func(keys string) (screen string, s *keptSearch, err error) {
 		s, err = openSearch(t.Context(), a)
@@ -69,7 +69,7 @@ func TestAskInterrupted(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	record(t, store, 5)
 	a := &cli.App{Store: store, Format: "text", Stdout: io.Discard, Stderr: io.Discard}
-	require.NoError(t, beginSearch(t.Context(), a, "", "0", "end", searchlog.Subject{Test: searchlog.SearchedTest{Kind: byPerson}}))
+	require.NoError(t, beginSearch(t.Context(), a, "", "0", "end", searchlog.SearchSubject{Test: searchlog.SearchedTest{Kind: byPerson}}))
 	s, err := openSearch(t.Context(), a)
 	require.NoError(t, err)
 	defer s.t.Close()

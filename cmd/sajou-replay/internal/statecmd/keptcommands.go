@@ -78,7 +78,7 @@ on if one of them changed.
   sajou-replay bisect reset
   sajou-replay bisect start --terms old,new -- sh -c 'grep -qv smoke'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			subject := searchlog.Subject{Test: searchlog.SearchedTest{Kind: byPerson}}
+			subject := searchlog.SearchSubject{Test: searchlog.SearchedTest{Kind: byPerson}}
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				subject.Test = searchlog.SearchedTest{Kind: byProgram, Args: args[dash:]}
 				args = args[:dash]
@@ -123,7 +123,7 @@ on if one of them changed.
 
 // beginSearch keeps a new search. It makes the search before it keeps it, so that one that
 // cannot go on is not kept.
-func beginSearch(ctx context.Context, a *cli.App, name, good, bad string, subject searchlog.Subject) error {
+func beginSearch(ctx context.Context, a *cli.App, name, good, bad string, subject searchlog.SearchSubject) error {
 	t, err := a.OpenSession(name)
 	if err != nil {
 		return err

@@ -230,7 +230,7 @@ func (s *keptSearch) term(r bisect.TestResult) string {
 
 // judge records a result for a stretch, durably, before the search takes it.
 func (s *keptSearch) judge(i int, m replay.Moment, r bisect.TestResult, by string) error {
-	v := searchlog.Verdict{Result: r, Moment: m.String(), Input: s.search.Stretches()[i].Input, By: by}
+	v := searchlog.KeptJudgment{Result: r, Moment: m.String(), Input: s.search.Stretches()[i].Input, By: by}
 	line, err := v.Line()
 	if err != nil {
 		return err
