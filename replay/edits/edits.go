@@ -1,7 +1,7 @@
 // Package edits searches the versions of a definition file for the edit that changed a
 // recorded session.
 //
-// A [Version] is the state of a file of declarations, or of a folder of them, after an
+// A [Version] is the state of a file of definitions, or of a folder of them, after an
 // edit; package versions reads them from a folder or from a git repository. With each one a
 // moment of the session is seen through a variant, see package variant: the same signals,
 // played by other choreographies and scenes. [Find] then searches with the tests and the
@@ -17,7 +17,7 @@
 //
 // Versions with equal contents share a verdict, and so do versions with which the test sees
 // the same. A version that cannot come into force, because it is absent, has errors, or
-// contradicts the session, is a skip; [Found].Refused has the reasons. With a test without
+// contradicts the session, is a skip; [FoundEdit].Refused has the reasons. With a test without
 // Judge every version is judged, because the cost of a version is that of its replay.
 //
 // # Cost
@@ -34,9 +34,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/sajou-dev/sajou-go/authored"
-	"github.com/sajou-dev/sajou-go/choreography/language"
-	"github.com/sajou-dev/sajou-go/internal/lint"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
@@ -54,11 +51,11 @@ type Version struct {
 
 	// Read returns the files, in the order in which they come into force: none if there is
 	// no file in this version. It may be called by several goroutines at once.
-	Read func(ctx context.Context) ([]SourceFile, error)
+	Read func(ctx context.Context) ([]VersionFile, error)
 }
 
-// SourceFile is a file of a version.
-type SourceFile struct {
+// VersionFile is a file of a version.
+type VersionFile struct {
 	Name string // for messages; its ending tells JSON from YAML
 	Text []byte
 }
@@ -70,9 +67,13 @@ type Config struct {
 	Repeat bisect.Repeat // of the test, for one judgment
 	Jobs   int           // judgments at the same time; 0 is 1
 
-	At          replay.Moment     // the moment that is judged
-	Projections projection.Set    // with which the session is replayed
-	Catalog     *language.Catalog // to which the files may refer; nil is an empty one
+	At          replay.Moment  // the moment that is judged
+	Projections projection.Set // with which the session is replayed
+
+	// Compile makes the changes of a version's files, of which there is at least one. A
+	// [*RefusedError] says that they cannot be used. It may be called by several goroutines
+	// at once.
+	Compile func(ctx context.Context, v *Version, files []VersionFile) (variant.Edits, error)
 
 	// Changed judges by what a test without Judge sees: a version is bad if that is not
 	// what it sees with the first version.
@@ -91,8 +92,8 @@ type JudgedVersion struct {
 	Refused error // why the version cannot come into force, with the result Skip
 }
 
-// Found is the answer of [Find]. Its numbers of candidates are those of versions.
-type Found struct {
+// FoundEdit is the answer of [Find]. Its numbers of candidates are those of versions.
+type FoundEdit struct {
 	bisect.Conclusion
 	Search *bisect.Search
 
@@ -124,7 +125,7 @@ func (e *RefusedError) Unwrap() error { return e.Reason }
 // at a moment turns bad. With an error the answer, unless nil, has what is known by then.
 // Errors: [ErrVersions]; a [*RefusedError] for the first version if Changed needs it; those
 // of [bisect.FindAmong], of reading, of the test, and of ctx.
-func Find(ctx context.Context, recorded replay.Source, versions []Version, test bisect.Test, cfg Config) (*Found, error) {
+func Find(ctx context.Context, recorded replay.Source, versions []Version, test bisect.Test, cfg Config) (*FoundEdit, error) {
 	if len(versions) < 2 {
 		return nil, fmt.Errorf("edits: %w, and there are %d", ErrVersions, len(versions))
 	}
@@ -156,7 +157,7 @@ func Find(ctx context.Context, recorded replay.Source, versions []Version, test 
 		return nil, err
 	}
 	f.share()
-	out := &Found{Search: answer.Search, Conclusion: answer.Conclusion, Tests: f.tests, Refused: f.refused, Seen: f.seen}
+	out := &FoundEdit{Search: answer.Search, Conclusion: answer.Conclusion, Tests: f.tests, Refused: f.refused, Seen: f.seen}
 	if err == nil && out.Found {
 		out.Parting, err = f.part(ctx, out.Good, out.Bad)
 	}
@@ -281,11 +282,14 @@ func (f *finder) replay(ctx context.Context, i int) (*replay.Replay, error) {
 	if len(files) == 0 {
 		return refuse(errors.New("there is no file"))
 	}
-	declared, err := compile(f.cfg.Catalog, files)
-	if err != nil {
-		return refuse(err)
+	changes, err := f.cfg.Compile(ctx, &f.versions[i], files)
+	if e, ok := errors.AsType[*RefusedError](err); ok {
+		return refuse(e.Reason)
 	}
-	v, err := variant.New(ctx, f.recorded, variant.Edits{Define: declared})
+	if err != nil {
+		return nil, err
+	}
+	v, err := variant.New(ctx, f.recorded, changes)
 	if errors.Is(err, variant.ErrChange) {
 		return refuse(err)
 	}
@@ -293,28 +297,6 @@ func (f *finder) replay(ctx context.Context, i int) (*replay.Replay, error) {
 		return nil, err
 	}
 	return session.NewReplay(v, f.cfg.Projections, nil), nil
-}
-
-// compile reads the declarations of files. They may refer to those of a catalog and of
-// earlier files. The error is the first diagnostic that is one.
-func compile(c *language.Catalog, files []SourceFile) (all []language.Declaration, err error) {
-	if c == nil {
-		c = new(language.Catalog)
-	}
-	for _, file := range files {
-		declared, next, diagnostics := lint.Read(c, file.Name, file.Text)
-		if diagnostics.Refused() {
-			return nil, errors.New(diagnostics.Only(authored.SeverityError)[0].String())
-		}
-		for _, d := range declared {
-			all = append(all, d.Declaration)
-		}
-		c = next
-	}
-	if len(all) == 0 {
-		return nil, errors.New("it declares nothing")
-	}
-	return all, nil
 }
 
 // part finds where the sessions with two versions part.

@@ -134,4 +134,3 @@ func (b *between) at(ctx context.Context, at time.Duration) (bool, error) {
 	}
 	return differ(ctx, &steps[0], &steps[1], b.test)
 }
-

@@ -74,7 +74,7 @@ func Folder(ctx context.Context, dir string) ([]edits.Version, error) {
 		if len(all) == MaxVersions {
 			return nil, fmt.Errorf("versions: %w: %s has more than %d versions", ErrTooMuch, dir, MaxVersions)
 		}
-		all = append(all, edits.Version{Name: name, Content: content, Read: func(ctx context.Context) ([]edits.SourceFile, error) {
+		all = append(all, edits.Version{Name: name, Content: content, Read: func(ctx context.Context) ([]edits.VersionFile, error) {
 			now, files, err := readFiles(ctx, full)
 			if err == nil && now != content {
 				err = fmt.Errorf("versions: %s was changed during the search; search again", full)
@@ -118,7 +118,7 @@ func declares(name string) bool {
 }
 
 // readFiles reads a file, or the files of a folder, and returns a hash of them.
-func readFiles(ctx context.Context, name string) (hash bisect.InputHash, files []edits.SourceFile, err error) {
+func readFiles(ctx context.Context, name string) (hash bisect.InputHash, files []edits.VersionFile, err error) {
 	paths := []string{name}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -144,7 +144,7 @@ func readFiles(ctx context.Context, name string) (hash bisect.InputHash, files [
 		if err != nil {
 			return hash, nil, err
 		}
-		files = append(files, edits.SourceFile{Name: p, Text: text})
+		files = append(files, edits.VersionFile{Name: p, Text: text})
 		parts = append(parts, []byte(filepath.Base(p)), text)
 	}
 	if !info.IsDir() {

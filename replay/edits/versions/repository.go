@@ -164,10 +164,10 @@ func (r *repository) contents(ctx context.Context, all []edits.Version) error {
 		switch {
 		case strings.HasSuffix(line, " missing"):
 			v.Content = bisect.HashInput([]byte("absent"))
-			v.Read = func(context.Context) ([]edits.SourceFile, error) { return nil, nil }
+			v.Read = func(context.Context) ([]edits.VersionFile, error) { return nil, nil }
 		case kind == "blob" || kind == "tree":
 			v.Content = bisect.HashInput([]byte(kind), []byte(hash))
-			v.Read = func(ctx context.Context) ([]edits.SourceFile, error) { return r.read(ctx, v.Name, kind, hash) }
+			v.Read = func(ctx context.Context) ([]edits.VersionFile, error) { return r.read(ctx, v.Name, kind, hash) }
 		default:
 			return fmt.Errorf("versions: git cat-file answered %.80q", line)
 		}
@@ -176,7 +176,7 @@ func (r *repository) contents(ctx context.Context, all []edits.Version) error {
 }
 
 // read reads the files of a version.
-func (r *repository) read(ctx context.Context, version, kind, hash string) ([]edits.SourceFile, error) {
+func (r *repository) read(ctx context.Context, version, kind, hash string) ([]edits.VersionFile, error) {
 	type object struct{ name, hash string }
 	objects := []object{{path.Base(r.path), hash}}
 	if kind == "tree" {
@@ -193,7 +193,7 @@ func (r *repository) read(ctx context.Context, version, kind, hash string) ([]ed
 		}
 		slices.SortFunc(objects, func(a, b object) int { return natural(a.name, b.name) })
 	}
-	var files []edits.SourceFile
+	var files []edits.VersionFile
 	b := budget{of: version}
 	for _, o := range objects {
 		text, err := r.git(ctx, MaxBytes-b.bytes, nil, "cat-file", "blob", o.hash)
@@ -203,7 +203,7 @@ func (r *repository) read(ctx context.Context, version, kind, hash string) ([]ed
 		if err := b.take(int64(len(text))); err != nil {
 			return nil, err
 		}
-		files = append(files, edits.SourceFile{Name: o.name, Text: text})
+		files = append(files, edits.VersionFile{Name: o.name, Text: text})
 	}
 	return files, nil
 }

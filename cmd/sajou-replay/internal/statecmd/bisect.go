@@ -24,6 +24,7 @@ type bisectFlags struct {
 	repeat          bisect.Repeat
 	timeout, every  time.Duration
 	see             []string
+	defines         cli.Definitions
 
 	seeSeq, seeTime bool // of see
 
@@ -87,6 +88,8 @@ bad are equally likely.
 
 ` + keptSearchHelp + `
 
+` + cli.DefinitionsHelp + `
+
 ` + cli.ExpressionHelp + `
 
 The exit code is 0 if a transition was found, 1 if an end is not what it was
@@ -100,7 +103,7 @@ could not be drawn, and 125 if an end cannot be tested.`,
   sajou-replay bisect night-shift --find all --repeat 3 -- sh -c 'grep -qv smoke'
   sajou-replay bisect --image good.png --max-diff 1% --mask mask.png
   sajou-replay bisect --over defs versions --changed picture --at 36+50ms
-  sajou-replay bisect --over defs --repo scene.json --where 'state.stage.entities.smith.x > 900.0'`,
+  sajou-replay bisect --over defs versions --where 'state.stage.entities.smith.x > 400.0'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, command := args, []string(nil)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -123,6 +126,7 @@ could not be drawn, and 125 if an end cannot be tested.`,
 	f.IntVar(&b.jobs, "jobs", 1, "run up to `N` tests at the same time")
 	f.DurationVar(&b.every, "every", 0, "also compare moments each `D`, for values that move")
 	f.StringSliceVar(&b.see, "see", nil, "let the command see `WHAT` besides the state: seq, time")
+	b.defines.Flag(cmd)
 	f.Bool("moment", false, "")
 	_ = f.MarkHidden("moment") // bisect always goes on to the instant
 	b.over.flags(cmd)
@@ -229,6 +233,9 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 		return err
 	}
 	defer t.Close()
+	if err := a.SeeThrough(cmd.Context(), t, b.defines); err != nil {
+		return err
+	}
 	s := &bisection{a: a, t: t, cfg: bisect.Config{
 		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: !b.cheap()},
 		Repeat:  b.repeat, Jobs: b.jobs, Every: b.every,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -20,6 +19,7 @@ import (
 	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/edits"
 	"github.com/sajou-dev/sajou-go/replay/edits/versions"
+	"github.com/sajou-dev/sajou-go/replay/variant"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -75,6 +75,8 @@ func (o *overFlags) check(cmd *cobra.Command) error {
 		return cli.Misuse("--repo is empty; name a file or folder of a git repository")
 	case o.kind != "" && changed("every"):
 		return cli.Misuse("--every is for a search over moments; omit it")
+	case o.kind != "" && changed("define"):
+		return cli.Misuse("--define is for a search over moments; omit it")
 	}
 	return nil
 }
@@ -167,10 +169,17 @@ func (b *bisectFlags) runOver(cmd *cobra.Command, a *cli.App, name, dir string, 
 	if err != nil {
 		return err
 	}
+	catalog := new(language.Catalog) // the files may refer to what the session declares
+	if state, ok := last.State(session.ProjectionPerformances).(cli.Scheduling); ok {
+		catalog = state.Scheduler().Catalog()
+	}
 	meter := cli.NewProgress(a.Stderr)
 	cfg := edits.Config{
 		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: !b.cheap()}, Repeat: b.repeat, Jobs: b.jobs,
-		At: s.at, Projections: last.Set(), Catalog: catalogOf(last), Changed: b.over.changed != "",
+		At: s.at, Projections: last.Set(), Changed: b.over.changed != "",
+		Compile: func(ctx context.Context, v *edits.Version, files []edits.VersionFile) (variant.Edits, error) {
+			return cli.CompileVersion(ctx, catalog, v, files)
+		},
 		Begin: func(found *bisect.Search) {
 			if test.Judge != nil && found.Err() == nil {
 				fmt.Fprintf(a.Stderr, "%s with %s\n", cli.Plural(len(all), "version", "versions"), cli.Plural(found.Inputs(), "content", "different contents"))
@@ -211,16 +220,6 @@ func (b *bisectFlags) runOver(cmd *cobra.Command, a *cli.App, name, dir string, 
 
 func printable(text string) string { return termtext.Clip(termtext.Printable(text), 200) }
 
-// catalogOf returns what a session declares.
-func catalogOf(f *projection.Fold) *language.Catalog {
-	if s, ok := f.State(session.ProjectionPerformances).(interface {
-		Scheduler() *choreography.Scheduler
-	}); ok {
-		return s.Scheduler().Catalog()
-	}
-	return new(language.Catalog)
-}
-
 // pictureOnly is the value of --changed that stands for the drawing of the stage.
 const pictureOnly = "picture"
 
@@ -251,12 +250,12 @@ func (s *overSearch) changedTest() bisect.Test {
 }
 
 // judgedAll reports whether every version that can come into force was judged.
-func judgedAll(out *edits.Found) bool {
+func judgedAll(out *edits.FoundEdit) bool {
 	return out.Judged+len(out.Refused) == out.Candidates && len(out.Conflicts) == 0
 }
 
 // explain returns the error with which the command ends.
-func (s *overSearch) explain(ctx context.Context, out *edits.Found, err error) error {
+func (s *overSearch) explain(ctx context.Context, out *edits.FoundEdit, err error) error {
 	if ctx.Err() != nil {
 		if out != nil {
 			fmt.Fprintf(s.a.Stderr, "interrupted after %s: %d of %d versions are judged\n", cli.Plural(out.Judgments, "judgment", "judgments"), out.Judged, out.Candidates)
@@ -343,7 +342,7 @@ func (v versionRunView) String() string {
 }
 
 // answer returns what the search found, as JSON and as text.
-func (s *overSearch) answer(ctx context.Context, out *edits.Found) (overView, string, error) {
+func (s *overSearch) answer(ctx context.Context, out *edits.FoundEdit) (overView, string, error) {
 	v := overView{
 		Find: out.Goal.String(), JudgedAt: s.at.String(), Conclusive: out.Conclusive(), Assumes: out.Assumes(),
 		Versions: out.Candidates, Contents: out.Inputs, Judged: out.Judged, Tests: out.Tests, Skipped: out.Skipped,
@@ -395,7 +394,7 @@ func orNone(value string) string {
 }
 
 // parting says at which moment the versions around the edit first make a difference.
-func (s *overSearch) parting(ctx context.Context, out *edits.Found, v *overView, say func(string, ...any)) error {
+func (s *overSearch) parting(ctx context.Context, out *edits.FoundEdit, v *overView, say func(string, ...any)) error {
 	what := "the state"
 	switch b := s.flags; {
 	case b.look.image != "", b.over.changed == pictureOnly:
@@ -425,7 +424,7 @@ func (s *overSearch) parting(ctx context.Context, out *edits.Found, v *overView,
 }
 
 // certainty says how many of the versions an answer covers.
-func (s *overSearch) certainty(out *edits.Found, v *overView, say func(string, ...any)) {
+func (s *overSearch) certainty(out *edits.FoundEdit, v *overView, say func(string, ...any)) {
 	for _, r := range v.Refused {
 		say("skipped: %s: %s", printable(r.Version), printable(r.Reason))
 	}
