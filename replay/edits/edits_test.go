@@ -223,7 +223,7 @@ func TestFindChanged(t *testing.T) {
 	cfg.Changed = true
 	out, err := edits.Find(bg, s, []edits.Version{walkTo(300), walkTo(700), walkTo(300)}, test, cfg)
 	require.NoError(t, err)
-	require.Equal(t, []bisect.Phase{{0, 0, bisect.Good}, {1, 1, bisect.Bad}, {2, 2, bisect.Good}}, out.Phases)
+	require.Equal(t, []bisect.Phase{{First: 0, Last: 0, Result: bisect.Good}, {First: 1, Last: 1, Result: bisect.Bad}, {First: 2, Last: 2, Result: bisect.Good}}, out.Phases)
 	require.NotEqual(t, out.Seen[0], out.Seen[1])
 	require.Equal(t, out.Seen[0], out.Seen[2])
 

@@ -175,7 +175,7 @@ func (b *budget) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("versions: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(f, MaxBytes-b.bytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("versions: %w", err)
