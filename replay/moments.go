@@ -109,8 +109,8 @@ func (w *momentWalk) run() error {
 		w.over.From.Seq = 1
 	}
 	from, to := w.over.From, w.over.To
-	if from.Compare(to) > 0 {
-		return nil
+	if w.stop == 0 && from.Compare(to) > 0 {
+		return nil // a part goes on up to stop, so it can begin after its last entry
 	}
 	end, err := w.r.timeOf(w.ctx, to)
 	if err != nil {

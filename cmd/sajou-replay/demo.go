@@ -33,7 +33,7 @@ import (
 
 // The recording of the demo: a night in a lighthouse. A keeper sends three agents
 // to work. An agent that works glows; an agent that fails smokes and should stop
-// glowing. The choreography for failed results lacks "interrupts", so one agent
+// glowing. The choreography for failed results does not end the glow, so one agent
 // does both.
 var (
 	//go:embed demo/session.jsonl
@@ -249,8 +249,8 @@ better. Each test halves the range.
 	return scanned, say(a, `%s
 
 Both find entry %d: a tool_result that reports a failure. The choreography for a
-success interrupts the glowing performance; the one for a failure lacks
-"interrupts": true.
+success interrupts the glowing performance, and a flash of its own fades away.
+The one for a failure does neither. docs/time-travel.md mends it.
 `, a.CommandLine("bisect --good 0 --bad end --where \"$WRONG\""), scanned)
 }
 

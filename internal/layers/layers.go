@@ -122,7 +122,7 @@ var layers = []layer{
 	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/gemini", "ingest/copilot", "ingest/cloudevents", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans", "ingest/langfuse", "ingest/agentssdk", "ingest/langsmith"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
-	{"replay/variant", timeless, []string{"signal", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
+	{"replay/variant", timeless, []string{"signal", "agents", "director/episode", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
 	{"replay/fork", timeless, []string{"signal", "agents", "agents/world", "director/episode", "director", "eventlog", "projection", "replay", "replay/variant", "session"}},
 	{"replay/provenance", timeless, []string{"internal/jsonpointer", "signal", "choreography/definition", "choreography/language", "choreography", "eventlog", "projection", "replay", "stage", "session"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
@@ -162,7 +162,7 @@ var layers = []layer{
 	{"replay/corpus", effects, []string{"authored", "choreography/definition", "choreography/language", "eventlog", "eventlog/verify", "replay/sentinel", ".", "ingest", "internal/lint"}},
 	{"internal/simulate", timeless, []string{"internal/jsonpointer", "internal/wording", "signal", "internal/spelling", "agents", "eventlog", "projection", "agents/live", ".", "agents/jsondoc", "agents/world", "agents/view", "authored", "session", "agents/flow"}},
 	{"internal/mutate", effects, nil}, // breaks the code on purpose
-	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/where", "stage/film", "stage/imagetest", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
+	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/provenance", "replay/where", "stage/film", "stage/imagetest", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
 	{"internal/memlimit", effects, nil},
 	{"internal/golden", effects, nil},
 	{"internal/recordingtest", effects, []string{"signal", "ingest/recording"}},

@@ -111,8 +111,12 @@ func (k *keyer) read(e *eventlog.Entry) {
 	k.typ = e.Kind.String() + " " + word
 	if e.Kind == eventlog.KindSession {
 		// The rest of the first entry names the recording, and the time of the clock
-		// is when it was made.
-		k.same(k.sum(k.typ, v.Member("time"), v.Member("rules")))
+		// is when it was made. A fork has the rules of its parent.
+		rules := v.Member("rules")
+		if label, ok := v.Get("fork"); ok && session.ForkOf(e) != nil {
+			rules = label.Member("rules")
+		}
+		k.same(k.sum(k.typ, v.Member("time"), rules))
 		return
 	}
 	k.content = k.sum(k.typ, e.Data)

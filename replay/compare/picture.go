@@ -34,6 +34,7 @@ func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
 	case errA != nil || errB != nil:
 		return &PictureDiff{Share: 1}, nil
 	}
+	a.Mark, b.Mark = "", "" // they differ between a session and its fork, whatever happens
 	d := &PictureDiff{Figures: picture.Differences(a, b, 0)}
 	// Two rasterizers, because an image is valid until the next one of its rasterizer.
 	before := picture.NewRasterizer().Image(picture.Draw(a, picture.Options{Width: pictureWidth}), 0)

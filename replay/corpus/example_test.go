@@ -35,5 +35,5 @@ func Example() {
 	for check, err := range corpus.CheckAll(ctx, recordings, 1) {
 		fmt.Println(check.Name, check.Whole(), check.Entries, err)
 	}
-	// Output: night.jsonl true 3 <nil>
+	// Output: night.jsonl true 2 <nil>
 }

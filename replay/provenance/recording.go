@@ -2,10 +2,13 @@ package provenance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -29,6 +32,8 @@ type Extract struct {
 	Signals      []*signal.Signal
 	At           []time.Duration // of each signal, since the first
 	Rest         time.Duration   // from the last signal to the moment of the condition
+
+	from map[eventlog.Seq]bool // the entries of the declarations
 }
 
 // Standalone makes a recording of its own of some signals of a session, with only those
@@ -58,40 +63,112 @@ func Standalone(ctx context.Context, r *replay.Replay, at replay.Moment, signals
 		x.Signals, x.At, x.Rest = append(x.Signals, &sig), append(x.At, e.At-first), t.at-e.At
 	}
 	x.stamp(first)
-	var declared []language.Declaration
-	for i := range t.entries {
-		if t.entries[i].Kind != eventlog.KindDefine {
-			continue
-		}
-		if d, err := session.DeclarationOf(&t.entries[i]); err == nil {
-			declared = append(declared, d)
-		}
-	}
-	test := func(list []language.Declaration) (bool, error) {
+	all := t.declarations()
+	test := func(list []declared) (bool, error) {
 		f, err := x.fold(t, list)
 		if err != nil || f == nil {
 			return false, err
 		}
 		return holds(ctx, f)
 	}
-	ok, err := test(declared)
+	ok, err := test(all)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
 		return nil, fmt.Errorf("%w: with the declarations in front of all signals, the condition does not hold", ErrStandalone)
 	}
-	if declared, err = reduce(declared, test); err != nil {
+	if all, err = reduce(all, test); err != nil {
 		return nil, err
 	}
-	for _, d := range declared {
-		if d.Word() == session.WordScene {
-			x.Scene = d
+	x.use(all)
+	return x, nil
+}
+
+// Redeclared returns the extract with the declarations of another replay of its session,
+// one that sees it through other declarations ([replay/variant] makes it), and the values
+// of some paths then. It has what stands in the place of the declarations of x, and of the
+// others those without which a value would be another. The error is [ErrStandalone] if
+// these declarations do not come into force in front of all signals.
+//
+// [replay/variant]: https://pkg.go.dev/github.com/sajou-dev/sajou-go/replay/variant
+func (x *Extract) Redeclared(ctx context.Context, r *replay.Replay, at replay.Moment, paths []StatePath) (*Extract, []Expected, error) {
+	t, err := newTrial(ctx, r, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	var fixed, others []declared
+	for _, d := range t.declarations() {
+		if x.from[d.seq] {
+			fixed = append(fixed, d)
 		} else {
-			x.Declarations = append(x.Declarations, d)
+			others = append(others, d)
 		}
 	}
-	return x, nil
+	with := func(list []declared) []declared {
+		all := slices.Concat(fixed, list)
+		slices.SortStableFunc(all, func(a, b declared) int { return cmp.Compare(a.seq, b.seq) })
+		return all
+	}
+	var want []Expected
+	valuesWith := func(list []declared) (values []Expected, err error) {
+		f, err := x.fold(t, with(list))
+		if err != nil || f == nil {
+			return nil, err
+		}
+		for _, p := range paths {
+			v, _ := p.In(f)
+			values = append(values, Expected{p.String(), v})
+		}
+		return values, ctx.Err()
+	}
+	if want, err = valuesWith(others); err != nil {
+		return nil, nil, err
+	}
+	if want == nil {
+		return nil, nil, fmt.Errorf("%w: the other declarations do not come into force in front of all signals", ErrStandalone)
+	}
+	others, err = reduce(others, func(list []declared) (bool, error) {
+		values, err := valuesWith(list)
+		return err == nil && reflect.DeepEqual(values, want), err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	y := &Extract{Signals: x.Signals, At: x.At, Rest: x.Rest}
+	y.use(with(others))
+	return y, want, nil
+}
+
+// use makes declarations those of the extract.
+func (x *Extract) use(all []declared) {
+	x.from = make(map[eventlog.Seq]bool, len(all))
+	for _, d := range all {
+		x.from[d.seq] = true
+		if d.Word() == session.WordScene {
+			x.Scene = d.Declaration
+		} else {
+			x.Declarations = append(x.Declarations, d.Declaration)
+		}
+	}
+}
+
+// declared is a declaration and the entry that has it.
+type declared struct {
+	language.Declaration
+	seq eventlog.Seq
+}
+
+// declarations returns the declarations of the entries, in their order.
+func (t *trial) declarations() (all []declared) {
+	for i := range t.entries {
+		for d, err := range session.DeclarationsOf(&t.entries[i]) {
+			if err == nil {
+				all = append(all, declared{d, t.entries[i].Seq})
+			}
+		}
+	}
+	return all
 }
 
 // stamp gives the signals timestamps of session time if theirs do not say it.
@@ -114,11 +191,11 @@ func (x *Extract) stamp(first time.Duration) {
 
 // fold returns the state at the moment in a session of its own, nil if a declaration
 // does not come into force.
-func (x *Extract) fold(t *trial, declared []language.Declaration) (*projection.Fold, error) {
+func (x *Extract) fold(t *trial, all []declared) (*projection.Fold, error) {
 	var d session.Drafts
 	d.Opened(0, session.TimeWall)
-	for _, declaration := range declared {
-		d.Declaration(0, declaration)
+	for _, one := range all {
+		d.Declaration(0, one.Declaration)
 	}
 	for i, s := range x.Signals {
 		d.Signal(x.At[i], s)

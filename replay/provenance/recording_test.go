@@ -63,6 +63,12 @@ func TestScenariosGiveTheValue(t *testing.T) {
 		scenarios, diagnostics := rehearsal.Parse("s.json", x.Scenario("s", "s", []provenance.Expected{{Path: path.String(), Value: v}}, nil))
 		require.Empty(t, diagnostics)
 		require.Empty(t, rehearsal.CompareValues(scenarios[0]))
+
+		// Through its own declarations a session has its own values.
+		same2, values, err := x.Redeclared(ctx, m.replay(), at, []provenance.StatePath{path})
+		require.NoError(t, err)
+		require.Equal(t, []provenance.Expected{{Path: path.String(), Value: v}}, values)
+		require.Subset(t, same2.Declarations, x.Declarations)
 	})
 	assert.Greater(t, made, 50, "most sessions have such a recording")
 }

@@ -21,6 +21,7 @@ import (
 // ExtractTest returns the command "extract-test".
 func ExtractTest(a *cli.App) *cobra.Command {
 	var out string
+	var through cli.Definitions
 	cmd := &cobra.Command{
 		Use:   "extract-test [SESSION] ADDR PATH... -O FILE",
 		Short: "Make a regression test of values of the stage at a moment",
@@ -28,15 +29,20 @@ func ExtractTest(a *cli.App) *cobra.Command {
 out without a change of the given values at the moment, the declarations that
 they need, and as expectations the commands and the values. The file is a
 transcript in the txtar format; rehearse runs it, and so does a Go test with
-testscript. Edit the values to those that are right, and the test fails until the
-declarations are mended.
+testscript. If the values are wrong, edit them to those that are right; the test
+then fails until its declarations are mended.
+
+With --define the test has mended declarations already: each takes the place of
+the one of its name. The signals are still those that give the recorded values,
+and the commands and values are those of the mended declarations.
 
 PATH is one that state takes, below stage, such as stage.entities.smith.strength.
 
 The exit code is 0, 1 if the values do not come out in a recording of its own, and
 4 if there is no such moment or value.`,
-		Example: `  sajou-replay extract-test 38 stage.entities.smith.strength -O bug.txtar`,
-		Args:    cli.Between(2, 50),
+		Example: `  sajou-replay extract-test 38 stage.entities.smith.strength -O bug.txtar
+  sajou-replay extract-test 38 stage.entities.smith.strength --define choreographies.json -O bug.txtar`,
+		Args: cli.Between(2, 50),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return cli.Misuse("extract-test needs -O FILE; - is stdout")
@@ -53,7 +59,7 @@ The exit code is 0, 1 if the values do not come out in a recording of its own, a
 			if err != nil {
 				return err
 			}
-			text, err := extractTest(cmd.Context(), t, m, rest[1:])
+			text, err := extractTest(cmd.Context(), a, t, m, rest[1:], through)
 			if err != nil {
 				return noSlice(err)
 			}
@@ -64,19 +70,20 @@ The exit code is 0, 1 if the values do not come out in a recording of its own, a
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "O", "", "write the transcript to `FILE`; - is stdout")
+	through.Flag(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
 
-func extractTest(ctx context.Context, t *cli.OpenedSession, m replay.Moment, texts []string) ([]byte, error) {
+func extractTest(ctx context.Context, a *cli.App, t *cli.OpenedSession, m replay.Moment, texts []string, through cli.Definitions) ([]byte, error) {
 	end, err := t.Travel.At(ctx, m)
 	if err != nil {
 		return nil, err
 	}
 	var values []provenance.Expected
 	var conditions []provenance.Criterion
-	var first provenance.StatePath
-	for i, text := range texts {
+	var paths []provenance.StatePath
+	for _, text := range texts {
 		path, err := provenance.ParsePath(text)
 		if err != nil {
 			return nil, cli.Misuse("%w", err)
@@ -84,9 +91,7 @@ func extractTest(ctx context.Context, t *cli.OpenedSession, m replay.Moment, tex
 		if path.Projection() != "stage" {
 			return nil, fmt.Errorf("%w: %v; a test has values of the stage", provenance.ErrNoSlice, path)
 		}
-		if i == 0 {
-			first = path
-		}
+		paths = append(paths, path)
 		v, _ := path.In(end)
 		values = append(values, provenance.Expected{Path: path.String(), Value: v})
 		conditions = append(conditions, valueIs(path, v))
@@ -99,13 +104,21 @@ func extractTest(ctx context.Context, t *cli.OpenedSession, m replay.Moment, tex
 		}
 		return true, nil
 	}
-	least, err := minimal(ctx, t, m, first, holds)
+	least, err := minimal(ctx, t, m, paths[0], holds)
 	if err != nil {
 		return nil, err
 	}
 	x, err := provenance.Standalone(ctx, t.Travel, m, least.Signals, holds)
 	if err != nil {
 		return nil, err
+	}
+	if len(through) > 0 {
+		if err := a.SeeThrough(ctx, t, through); err != nil {
+			return nil, err
+		}
+		if x, values, err = x.Redeclared(ctx, t.Travel, m, paths); err != nil {
+			return nil, err
+		}
 	}
 	title := fmt.Sprintf("%s at %v of %s", strings.Join(texts, ", "), m, t.Name)
 	scenario := x.Scenario(t.Name, title, values, nil)

@@ -52,9 +52,9 @@ has no other entry than its first is always searched as with --moments.
 
 ` + cli.ExpressionHelp + `
 
-` + imageTestHelp + ` Scan
-lists the entries where the picture differs, or with --same where it is equal. It
-draws every entry; bisect draws only a few.
+` + imageTestHelp + `
+Scan lists the entries where the picture differs, or with --same where it is
+equal. It draws every entry; bisect draws only a few.
 
 --conflicts lists the entries after which the stage reports a new conflict: a
 performance takes an entity that another performance is animating.
