@@ -162,7 +162,7 @@ var layers = []layer{
 	{"replay/corpus", effects, []string{"authored", "choreography/definition", "choreography/language", "eventlog", "eventlog/verify", "replay/sentinel", ".", "ingest", "internal/lint"}},
 	{"internal/simulate", timeless, []string{"internal/jsonpointer", "internal/wording", "signal", "internal/spelling", "agents", "eventlog", "projection", "agents/live", ".", "agents/jsondoc", "agents/world", "agents/view", "authored", "session", "agents/flow"}},
 	{"internal/mutate", effects, nil}, // breaks the code on purpose
-	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/provenance", "replay/where", "stage/film", "stage/imagetest", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
+	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/corpus", "replay/provenance", "replay/where", "stage/film", "stage/imagetest", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
 	{"internal/memlimit", effects, nil},
 	{"internal/golden", effects, nil},
 	{"internal/recordingtest", effects, []string{"signal", "ingest/recording"}},
