@@ -57,6 +57,9 @@ type scale struct {
 
 	guided int // turns that are guided
 	turns  int // that are folded
+
+	traced    int // entries of the session whose values are traced back
+	minimized int // signals of the session that is minimized
 }
 
 var (
@@ -65,12 +68,14 @@ var (
 		active: []int{1, 1000, 100_000}, commands: 150_000, frames: 100,
 		paced: 400, intents: 20_000, worlds: []int{10, 100, 1000, 10_000}, halts: 1000,
 		guided: 20_000, turns: 100_000,
+		traced: 100_000, minimized: 10_000,
 	}
 	smokeScale = scale{
 		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, bisected: 2000, long: 10_000, short: 2000, states: 50,
 		active: []int{1, 100}, commands: 1000, frames: 2,
 		paced: 10, intents: 400, worlds: []int{10, 100}, halts: 20,
 		guided: 100, turns: 1000,
+		traced: 2000, minimized: 500,
 	}
 )
 
@@ -78,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
-	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, bisections, stage, agents, director; scans needs imports")
+	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, bisections, provenance, stage, agents, director; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
 	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
 	if err := flags.Parse(args); err != nil {
@@ -99,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
+	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"provenance", b.provenance}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
 		if *only != "" && !strings.Contains(*only, part.name) {
 			continue
 		}

@@ -17,9 +17,10 @@ func (s *Slice) Text() string {
 	var below func(n, depth int)
 	below = func(n, depth int) {
 		shown[n] = true
-		for _, e := range s.Edges {
+		first, _ := slices.BinarySearchFunc(s.Edges, n, func(e Dependency, from int) int { return e.From - from })
+		for _, e := range s.Edges[first:] {
 			if e.From != n {
-				continue
+				break // the edges are ordered
 			}
 			mark := " "
 			if !e.Exact {

@@ -67,6 +67,11 @@ type Slice struct {
 	Signals   []eventlog.Seq
 	Of        int // the number of signals up to the moment
 	Precision Precision
+
+	// What is in the graph already. A slice can have as many nodes as the session has
+	// signals, so a search through the lists would be quadratic.
+	known      map[Dependency]bool
+	entryNodes map[eventlog.Seq]int
 }
 
 // Why returns the causal slice of a value of the stage at a moment. Its signals are
@@ -89,7 +94,7 @@ func Why(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment
 	if err != nil {
 		return nil, err
 	}
-	st := session.StageOf(end)
+	st, all := session.StageOf(end), t.signals()
 	var wanted []cell
 	if id, member, ok := path.entity(); ok {
 		wanted = []cell{{id, groupOf(member)}}
@@ -100,7 +105,7 @@ func Why(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment
 		wanted = append(wanted, cell{"", home})
 	}
 	for precision := FromEdges; ; precision++ {
-		s := &Slice{Path: path, Moment: at, Precision: precision, Of: len(t.signals())}
+		s := newSlice(path, at, precision, len(all))
 		s.Value, s.Has = path.In(end)
 		if precision < AllSignals {
 			if err := s.resolve(ctx, r, t, wanted); err != nil {
@@ -108,18 +113,28 @@ func Why(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment
 			}
 		} else {
 			s.node(DependencyNode{Kind: "value", Text: path.String(), Moment: at})
-			for _, seq := range t.signals() {
+			for _, seq := range all {
 				s.edge(0, s.entry(t, seq), "may depend on it", false)
 			}
 		}
 		s.collect(t)
+		if precision == AllSignals {
+			return s, nil // nothing is left out, so there is nothing to check
+		}
 		f, err := t.fold(ctx, setOf(s.Signals))
 		if err != nil {
 			return nil, err
 		}
-		if ok, err := same(ctx, f); err != nil || ok || precision == AllSignals {
+		if ok, err := same(ctx, f); err != nil || ok {
 			return s, err
 		}
+	}
+}
+
+func newSlice(path StatePath, at replay.Moment, precision Precision, signals int) *Slice {
+	return &Slice{
+		Path: path, Moment: at, Precision: precision, Of: signals,
+		known: map[Dependency]bool{}, entryNodes: map[eventlog.Seq]int{},
 	}
 }
 
@@ -147,17 +162,16 @@ func (s *Slice) node(n DependencyNode) int {
 
 func (s *Slice) edge(from, to int, reason string, exact bool) {
 	e := Dependency{from, to, reason, exact}
-	if from != to && !slices.Contains(s.Edges, e) {
+	if from != to && !s.known[e] {
+		s.known[e] = true
 		s.Edges = append(s.Edges, e)
 	}
 }
 
 // entry returns the node of an entry.
 func (s *Slice) entry(t *trial, seq eventlog.Seq) int {
-	for i := range s.Nodes {
-		if s.Nodes[i].Kind == "entry" && s.Nodes[i].Seq == seq {
-			return i
-		}
+	if n, ok := s.entryNodes[seq]; ok {
+		return n
 	}
 	e := &t.entries[seq-1]
 	text := fmt.Sprintf("entry %d", seq)
@@ -172,7 +186,9 @@ func (s *Slice) entry(t *trial, seq eventlog.Seq) int {
 			}
 		}
 	}
-	return s.node(DependencyNode{Kind: "entry", Text: text, Seq: seq, Moment: replay.Moment{Seq: seq}})
+	n := s.node(DependencyNode{Kind: "entry", Text: text, Seq: seq, Moment: replay.Moment{Seq: seq}})
+	s.entryNodes[seq] = n
+	return n
 }
 
 // performance is the key of a performance.

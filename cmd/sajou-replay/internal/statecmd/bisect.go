@@ -24,6 +24,7 @@ type bisectFlags struct {
 	repeat          bisect.Repeat
 	timeout, every  time.Duration
 	see             []string
+	defines         cli.Definitions
 
 	seeSeq, seeTime bool // of see
 }
@@ -83,6 +84,8 @@ bad are equally likely.
 
 ` + keptSearchHelp + `
 
+` + cli.DefinitionsHelp + `
+
 ` + cli.ExpressionHelp + `
 
 The exit code is 0 if a transition was found, 1 if an end is not what it was
@@ -117,6 +120,7 @@ could not be drawn, and 125 if an end cannot be tested.`,
 	f.IntVar(&b.jobs, "jobs", 1, "run up to `N` tests at the same time")
 	f.DurationVar(&b.every, "every", 0, "also compare moments each `D`, for values that move")
 	f.StringSliceVar(&b.see, "see", nil, "let the command see `WHAT` besides the state: seq, time")
+	b.defines.Flag(cmd)
 	f.Bool("moment", false, "")
 	_ = f.MarkHidden("moment") // bisect always goes on to the instant
 	cmd.ValidArgsFunction = a.CompleteSession
@@ -217,6 +221,9 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 		return err
 	}
 	defer t.Close()
+	if err := a.SeeThrough(cmd.Context(), t, b.defines); err != nil {
+		return err
+	}
 	if predicate != nil {
 		if err := t.FoldFor(&predicate.Expression); err != nil {
 			return err

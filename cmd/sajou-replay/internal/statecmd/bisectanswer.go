@@ -207,7 +207,7 @@ func (b *bisection) answer(ctx context.Context, out *bisect.Findings) (view bise
 			say("%v is a bad %s after a good one, %v: a transition%s", name, kind, good.Last, counted(b.test, out))
 		}
 		if out.Exact() && bad.From.Seq > 0 {
-			e, err := b.t.Log.Entry(ctx, bad.From.Seq)
+			e, err := b.t.Travel.Entry(ctx, bad.From.Seq)
 			if err != nil {
 				return view, "", err
 			}

@@ -59,6 +59,9 @@ func (c *corpusCheck) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	if len(args) > 0 {
 		return cli.Misuse("--corpus checks a folder; omit %q", args[0])
 	}
+	if cmd.Flags().Changed("define") {
+		return cli.Misuse("--define is for one moment; omit it, or omit --corpus")
+	}
 	if c.jobs < 0 {
 		return cli.Misuse("--jobs %d: must be 0 or more; 0 means one for each core", c.jobs)
 	}

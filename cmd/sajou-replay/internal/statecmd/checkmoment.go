@@ -23,6 +23,7 @@ type momentCheck struct {
 	expr    string
 	look    imageTest
 	timeout time.Duration
+	defines cli.Definitions
 }
 
 const momentCheckHelp = `Check judges the state at one moment. The test is one of three: with --where, the
@@ -46,6 +47,7 @@ and a failure of the check itself stops git and blames no commit.`
 func (c *momentCheck) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.expr, "where", "", "the state is bad if `EXPR` is true")
 	c.look.flags(cmd, "the state is bad if the picture equals the PNG")
+	c.defines.Flag(cmd)
 	cmd.Flags().DurationVar(&c.timeout, "timeout", 0, "a command that runs longer than `D` is untestable")
 }
 
@@ -120,6 +122,9 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 		return err
 	}
 	defer t.Close()
+	if err := a.SeeThrough(cmd.Context(), t, c.defines); err != nil {
+		return err
+	}
 	if err := t.FoldFor(expression); err != nil {
 		return err
 	}
