@@ -200,7 +200,8 @@ func TestPartsEnd(t *testing.T) {
 	r.Split(4, 5)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for range replay.Intervals(ctx, r, replay.MomentRange{To: replay.Moment{Seq: 200}}, running(replay.NeedsState)) {
+	for _, err := range replay.Intervals(ctx, r, replay.MomentRange{To: replay.Moment{Seq: 200}}, running(replay.NeedsState)) {
+		require.NoError(t, err)
 		break // the workers have ended when this loop has
 	}
 	n := 0

@@ -104,7 +104,8 @@ func ForkOf(first *eventlog.Entry) *Fork {
 // ReadFork returns the label of a session, nil if it is no fork or has no entries.
 func ReadFork(ctx context.Context, src interface {
 	Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error]
-}) (*Fork, error) {
+},
+) (*Fork, error) {
 	for e, err := range src.Entries(ctx, 1) {
 		if err != nil {
 			return nil, err

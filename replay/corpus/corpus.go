@@ -290,7 +290,7 @@ func (r StoredRecording) recordRaw(ctx context.Context, eng *sajou.Engine) error
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	_, err = ingest.Raw(ctx, eng, f, ingest.RawConfig{File: r.Name})
 	return err
 }
@@ -304,7 +304,7 @@ func (r StoredRecording) recordSignals(ctx context.Context, eng *sajou.Engine) e
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	ses, err := eng.Session(ctx, strings.TrimSuffix(filepath.Base(r.path), signalsSuffix))
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func settings(ctx context.Context, r *replay.Replay, path StatePath, from eventl
 	}
 	w.now = w.read()
 	err = walk(ctx, r, f, to, w)
-	if context.Cause(ctx) == errEnough {
+	if errors.Is(context.Cause(ctx), errEnough) {
 		return nil
 	}
 	if err == nil {

@@ -196,10 +196,15 @@ func TestHeadsDiffer(t *testing.T) {
 	draft := []eventlog.Draft{{Kind: eventlog.KindSignal, At: 150 * ms, Data: data("go", 3)}}
 	later := []eventlog.Draft{{Kind: eventlog.KindSignal, At: 160 * ms, Data: data("go", 3)}}
 	for _, c := range []variant.Edits{
-		{Drop: []eventlog.Seq{6}}, {Drop: []eventlog.Seq{7}}, {Drop: []eventlog.Seq{6, 7}},
-		{Swap: []eventlog.Seq{6}}, {Swap: []eventlog.Seq{7}},
-		{Set: map[eventlog.Seq][]byte{6: data("go", 3)}}, {Set: map[eventlog.Seq][]byte{6: data("go", 4)}},
-		{Insert: []variant.Inserted{{Before: 7, Drafts: draft}}}, {Insert: []variant.Inserted{{Before: 8, Drafts: draft}}},
+		{Drop: []eventlog.Seq{6}},
+		{Drop: []eventlog.Seq{7}},
+		{Drop: []eventlog.Seq{6, 7}},
+		{Swap: []eventlog.Seq{6}},
+		{Swap: []eventlog.Seq{7}},
+		{Set: map[eventlog.Seq][]byte{6: data("go", 3)}},
+		{Set: map[eventlog.Seq][]byte{6: data("go", 4)}},
+		{Insert: []variant.Inserted{{Before: 7, Drafts: draft}}},
+		{Insert: []variant.Inserted{{Before: 8, Drafts: draft}}},
 		{Insert: []variant.Inserted{{Before: 7, Drafts: later}}},
 	} {
 		v, err := variant.New(bg, parent, c)

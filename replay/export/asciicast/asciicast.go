@@ -28,8 +28,10 @@ import (
 
 // The bounds of the terminal.
 const (
-	MinCols, MaxCols = 20, 500
-	MinRows, MaxRows = 5, 200
+	MinCols = 20
+	MaxCols = 500
+	MinRows = 5
+	MaxRows = 200
 )
 
 // Options of a cast.
