@@ -3,6 +3,7 @@ package provenance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
