@@ -284,6 +284,10 @@ func (w *momentWalk) end(end, rest time.Duration) error {
 	}
 }
 
+// NextBoundary returns the earliest session time at which a state of f changes without an
+// entry, or false if none would; see [Timed].
+func NextBoundary(f *projection.Fold) (time.Duration, bool) { return nextBoundary(timedStates(f)) }
+
 // timedStates returns the states of f that change without an entry.
 func timedStates(f *projection.Fold) []Timed {
 	var all []Timed

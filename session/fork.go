@@ -101,11 +101,13 @@ func ForkOf(first *eventlog.Entry) *Fork {
 	return o.fork
 }
 
-// ReadFork returns the label of a session, nil if it is no fork or has no entries.
-func ReadFork(ctx context.Context, src interface {
+// entrySource is a session that can be read, in a log or a replay.
+type entrySource interface {
 	Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error]
-},
-) (*Fork, error) {
+}
+
+// ReadFork returns the label of a session, nil if it is no fork or has no entries.
+func ReadFork(ctx context.Context, src entrySource) (*Fork, error) {
 	for e, err := range src.Entries(ctx, 1) {
 		if err != nil {
 			return nil, err
