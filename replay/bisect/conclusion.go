@@ -103,11 +103,10 @@ func (s *Search) Conclusion() Conclusion {
 	}
 	for i := range s.class {
 		r := s.Result(i)
-		switch r {
-		case 0:
-			continue
-		case Skip:
+		if r == Skip {
 			c.Skipped++
+		}
+		if r != Good && r != Bad {
 			continue
 		}
 		c.Judged++

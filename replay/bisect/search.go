@@ -235,6 +235,7 @@ func (s *Search) bracket() (good, bad int) {
 				good, bad = last, i
 			}
 			last = -1
+		case Skip:
 		}
 	}
 	return good, bad

@@ -29,11 +29,11 @@ const pictureWidth = 480
 func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
 	a, errA := film.FrameOf(left)
 	b, errB := film.FrameOf(right)
-	switch {
-	case errA != nil && errB != nil:
-		return nil, nil
-	case errA != nil || errB != nil:
-		return &PictureDiff{Share: 1}, nil
+	if errA != nil && errB != nil {
+		return nil, nil //nolint:nilerr // neither has a stage to draw
+	}
+	if errA != nil || errB != nil {
+		return &PictureDiff{Share: 1}, nil //nolint:nilerr // one alone has a stage to draw
 	}
 	a.Mark, b.Mark = "", "" // they differ between a session and its fork, whatever happens
 	return pictures(a, b)

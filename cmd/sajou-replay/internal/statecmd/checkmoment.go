@@ -157,6 +157,7 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 		return cli.AnswerNo
 	case bisect.Skip:
 		return &cli.ExitError{Code: cli.ExitUntestable}
+	case bisect.Good:
 	}
 	return nil
 }
