@@ -88,6 +88,22 @@ func CompilePolicy(policy signal.Value, options Options) (*view.CompiledPolicy, 
 	return view.CompilePolicy(policy, options.Customs, settingNames...)
 }
 
+// WithPolicy returns the value of a record of [Core.Register] with another policy for what
+// the agent may see. What the record says of [Settings] stays, and what policy says of
+// them is left out. The result is not compiled; see [CompilePolicy].
+func WithPolicy(registered, policy signal.Value) signal.Value {
+	before, _ := registered.Get("policy")
+	now := signal.ObjectOf(policy)
+	for _, name := range settingNames {
+		now.Remove(name)
+		if v, ok := before.Get(name); ok {
+			now.Add(name, v)
+		}
+	}
+	record := signal.ObjectOf(registered)
+	return record.Set("policy", now.Value()).Value()
+}
+
 // compileAgent reads the value of an agent's record.
 func (c *Core) compileAgent(v signal.Value) (*agentState, *view.CompiledPolicy, error) {
 	a := &agentState{

@@ -20,7 +20,8 @@ type ExportFormat string
 // The formats of exports.
 const (
 	// ExportSignals has the signals alone, in the form that package ingest reads:
-	// importing them gives the same values.
+	// importing them gives the same values. Of a fork, the metadata of the first one has
+	// the label in addition, as [MetadataFork].
 	ExportSignals ExportFormat = "signals"
 
 	// ExportEntries has every entry, in the form of [AppendEntryJSON].
@@ -76,6 +77,16 @@ func ExportLines(ctx context.Context, log *eventlog.SessionReader, format Export
 			to = log.Head().Seq
 		}
 		var line []byte
+		label := ""
+		if format == ExportSignals {
+			switch f, err := ReadFork(ctx, log); {
+			case err != nil:
+				yield(nil, err)
+				return
+			case f != nil:
+				label = f.String()
+			}
+		}
 		if format == ExportRaw {
 			line = appendRawHeader(nil, log)
 			if !yield(line, nil) {
@@ -87,7 +98,7 @@ func ExportLines(ctx context.Context, log *eventlog.SessionReader, format Export
 				break
 			}
 			if err == nil {
-				line, err = appendExported(line[:0], log.Name(), &e, format)
+				line, err = appendExported(line[:0], log.Name(), &e, format, &label)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -103,8 +114,9 @@ func ExportLines(ctx context.Context, log *eventlog.SessionReader, format Export
 	}
 }
 
-// appendExported appends the line of an entry, or nothing if the format omits it.
-func appendExported(dst []byte, name string, e *eventlog.Entry, format ExportFormat) ([]byte, error) {
+// appendExported appends the line of an entry, or nothing if the format omits it. The first
+// signal that has metadata, or can have them, takes the label.
+func appendExported(dst []byte, name string, e *eventlog.Entry, format ExportFormat, label *string) ([]byte, error) {
 	switch {
 	case format == ExportEntries:
 		return AppendEntryJSON(dst, e), nil
@@ -116,6 +128,11 @@ func appendExported(dst []byte, name string, e *eventlog.Entry, format ExportFor
 	sig, err := signal.Decode(e.Data)
 	if err != nil {
 		return nil, &eventlog.EntryError{Seq: e.Seq, Op: "export", Err: err}
+	}
+	if *label != "" && sig.Raw == nil {
+		metadata := signal.ObjectOf(sig.Metadata)
+		metadata.Set(MetadataFork, signal.Text(*label))
+		sig.Metadata, *label = metadata.Value(), ""
 	}
 	return sig.AppendJSON(dst), nil
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -52,6 +53,10 @@ const maxForks = 64
 
 const memberFork = "fork"
 
+// MetadataFork is the member of the metadata of a signal that has the label of a fork, as
+// [Fork.String] writes it: of the first signal of an export of signals.
+const MetadataFork = "sajou.fork"
+
 // value encodes the label.
 func (f *Fork) value() signal.Value {
 	o := signal.NewObject(6).Text("parent", f.Parent).Text("head", f.Head.String()).
@@ -96,10 +101,14 @@ func ForkOf(first *eventlog.Entry) *Fork {
 	return o.fork
 }
 
-// ReadFork returns the label of a session of the log, nil if it is no fork or has no
-// entries.
-func ReadFork(ctx context.Context, log *eventlog.SessionReader) (*Fork, error) {
-	for e, err := range log.Entries(ctx, 1) {
+// entrySource is a session that can be read, in a log or a replay.
+type entrySource interface {
+	Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error]
+}
+
+// ReadFork returns the label of a session, nil if it is no fork or has no entries.
+func ReadFork(ctx context.Context, src entrySource) (*Fork, error) {
+	for e, err := range src.Entries(ctx, 1) {
 		if err != nil {
 			return nil, err
 		}

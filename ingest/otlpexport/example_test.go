@@ -18,7 +18,7 @@ func ExampleLines() {
 			}
 		}
 	}
-	for line, err := range otlpexport.Lines("talk", signals) {
+	for line, err := range otlpexport.Lines("talk", "", signals) {
 		if err != nil {
 			fmt.Println(err)
 			return

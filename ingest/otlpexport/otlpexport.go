@@ -14,7 +14,8 @@
 //
 // An import of the lines gives the same calls with their ids, inputs, results and failures, the same
 // texts, tokens, agents and tasks. The ids of tasks are those of the spans then. A span that
-// has not ended has no end. A result without its call becomes both.
+// has not ended has no end. A result without its call becomes both. The label of a fork is
+// the attribute sajou.fork of the resource.
 package otlpexport
 
 import (
@@ -33,14 +34,15 @@ import (
 // perLine is the number of spans in one export.
 const perLine = 64
 
-// Lines yields the exports of a session's signals, each without its line feed. Signals must
-// be in the order of the session. An error of the sequence ends it. It holds no more than the
-// spans that have not ended and one line.
-func Lines(session string, signals iter.Seq2[*signal.Signal, error]) iter.Seq2[[]byte, error] {
+// Lines yields the exports of a session's signals, each without its line feed. Fork is the
+// label of a session that is a fork, or empty. Signals must be in the order of the session.
+// An error of the sequence ends it. It holds no more than the spans that have not ended and
+// one line.
+func Lines(session, fork string, signals iter.Seq2[*signal.Signal, error]) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		hash := sha256.Sum256([]byte(session))
 		w := &writer{
-			session: session, trace: hex.EncodeToString(hash[:16]), hash: hex.EncodeToString(hash[16:20]),
+			session: session, fork: fork, trace: hex.EncodeToString(hash[:16]), hash: hex.EncodeToString(hash[16:20]),
 			tasks: map[string][]*span{}, byID: map[string]*span{}, calls: map[string][]*span{}, said: map[string]*span{},
 		}
 		for sig, err := range signals {
@@ -82,6 +84,7 @@ type span struct {
 
 type writer struct {
 	session string
+	fork    string
 	trace   string
 	hash    string
 	number  int
@@ -363,7 +366,11 @@ func (w *writer) line() []byte {
 	attribute := func(name, text string) signal.Value {
 		return signal.NewObject(2).Text("key", name).Add("value", signal.NewObject(1).Text("stringValue", text).Value()).Value()
 	}
-	resource := signal.NewObject(1).Add("attributes", signal.Array(attribute("service.name", "sajou"))).Value()
+	about := []signal.Value{attribute("service.name", "sajou")}
+	if w.fork != "" {
+		about = append(about, attribute("sajou.fork", w.fork))
+	}
+	resource := signal.NewObject(1).Add("attributes", signal.Array(about...)).Value()
 	scope := signal.NewObject(2).Add("scope", signal.NewObject(1).Text("name", "github.com/sajou-dev/sajou-go").Value()).Add("spans", signal.Array(list...)).Value()
 	one := signal.NewObject(2).Add("resource", resource).Add("scopeSpans", signal.Array(scope)).Value()
 	return signal.NewObject(1).Add("resourceSpans", signal.Array(one)).Value().AppendJSON(nil)

@@ -38,7 +38,7 @@ func each(list []*signal.Signal) iter.Seq2[*signal.Signal, error] {
 
 func export(t testing.TB, list []*signal.Signal) []byte {
 	var b bytes.Buffer
-	for line, err := range otlpexport.Lines("talk", each(list)) {
+	for line, err := range otlpexport.Lines("talk", "", each(list)) {
 		require.NoError(t, err)
 		// The decoder of the collector reads it too.
 		_, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)
@@ -173,7 +173,7 @@ func TestAnySignals(outer *testing.T) {
 
 // An error of the signals ends the lines.
 func TestError(t *testing.T) {
-	for line, err := range otlpexport.Lines("talk", func(yield func(*signal.Signal, error) bool) { yield(nil, fs.ErrClosed) }) {
+	for line, err := range otlpexport.Lines("talk", "", func(yield func(*signal.Signal, error) bool) { yield(nil, fs.ErrClosed) }) {
 		require.Nil(t, line)
 		require.ErrorIs(t, err, fs.ErrClosed)
 	}

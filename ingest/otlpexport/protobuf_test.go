@@ -29,7 +29,7 @@ func TestProtobuf(t *testing.T) {
 	}
 	var all []byte
 	n := 0
-	for part, err := range otlpexport.Protobuf(otlpexport.Lines("talk", signals)) {
+	for part, err := range otlpexport.Protobuf(otlpexport.Lines("talk", "", signals)) {
 		require.NoError(t, err)
 		all = append(all, part...)
 		n++

@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
-	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, bisections, provenance, stage, agents, director; scans needs imports")
+	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, bisections, provenance, corpora, stage, agents, director; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
 	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
 	if err := flags.Parse(args); err != nil {
@@ -104,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"provenance", b.provenance}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
+	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"provenance", b.provenance}, {"corpora", b.corpora}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
 		if *only != "" && !strings.Contains(*only, part.name) {
 			continue
 		}

@@ -89,7 +89,7 @@ func Find(dir string) ([]StoredRecording, error) {
 			r.Kind, r.expect = KindStore, path+digestsSuffix
 			found = append(found, r)
 			return filepath.SkipDir
-		case d.IsDir():
+		case d.IsDir() || !isRegular(path):
 			return nil
 		case strings.HasSuffix(path, rawSuffix):
 			r.Kind, r.expect = KindRaw, strings.TrimSuffix(path, rawSuffix)+digestsSuffix
@@ -102,6 +102,13 @@ func Find(dir string) ([]StoredRecording, error) {
 		return nil
 	})
 	return found, err
+}
+
+// isRegular reports whether a file can be read to an end, which a pipe or a device may not
+// have. A link to no file counts, so that its check says so.
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // isStore reports whether a folder has the files of a store of any version.
@@ -290,7 +297,7 @@ func (r StoredRecording) recordRaw(ctx context.Context, eng *sajou.Engine) error
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	_, err = ingest.Raw(ctx, eng, f, ingest.RawConfig{File: r.Name})
 	return err
 }
@@ -304,7 +311,7 @@ func (r StoredRecording) recordSignals(ctx context.Context, eng *sajou.Engine) e
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	ses, err := eng.Session(ctx, strings.TrimSuffix(filepath.Base(r.path), signalsSuffix))
 	if err != nil {
 		return err
@@ -330,7 +337,7 @@ func (r StoredRecording) declarations() (all []language.Declaration, err error) 
 	catalog := new(language.Catalog)
 	for _, file := range files {
 		name := file.Name()
-		if file.IsDir() || !slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(name)) || strings.HasSuffix(name, digestsSuffix) {
+		if file.IsDir() || !isRegular(filepath.Join(folder, name)) || !slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(name)) || strings.HasSuffix(name, digestsSuffix) {
 			continue
 		}
 		text, err := readBounded(filepath.Join(folder, name), maxDeclarations)
@@ -367,7 +374,10 @@ func readBounded(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > most {
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("corpus: %s is not a regular file", filepath.Base(path))
+	case info.Size() > most:
 		return nil, fmt.Errorf("corpus: %s is larger than %d MiB", filepath.Base(path), most>>20)
 	}
 	return os.ReadFile(path)

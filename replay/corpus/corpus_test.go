@@ -1,10 +1,12 @@
 package corpus_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +143,101 @@ func TestCorpus(t *testing.T) {
 		require.ErrorIs(t, c.Err, sentinel.ErrDocument)
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 	})
+}
+
+// TestOwnCorpus: the recordings of the suites give the states that they gave.
+func TestOwnCorpus(t *testing.T) {
+	kinds := map[string]bool{}
+	for name, c := range check(t, "../../testdata/corpus") {
+		assert.True(t, c.Whole(), "%s: %+v", name, c)
+		kinds[filepath.Dir(name)] = true
+	}
+	assert.Len(t, kinds, 5)
+}
+
+// TestBrokenCorpus: each broken recording, and each broken file of digests, is one outcome
+// with a reason. The others are checked, nothing is changed, and an update keeps the
+// digests of what it cannot read.
+func TestBrokenCorpus(t *testing.T) {
+	dir := t.TempDir()
+	good, err := os.ReadFile("../../testdata/corpus/agents/fog.raw.jsonl")
+	require.NoError(t, err)
+	kept, err := os.ReadFile("../../testdata/corpus/agents/fog.digests.json")
+	require.NoError(t, err)
+	foreign, err := os.ReadFile("../../testdata/corpus/agents/slow.digests.json")
+	require.NoError(t, err)
+	put := func(name string, text []byte) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	lines := bytes.SplitAfter(good, []byte("\n"))
+	without := slices.Delete(slices.Clone(lines), 5, 6)
+	for name, c := range map[string]struct {
+		recording, digests []byte
+		reason             string // of the check; "" if it is as it was
+		update             bool   // it can be read
+	}{
+		"whole":     {good, kept, "", true},
+		"torn":      {good[:len(good)/2], kept, "torn.raw.jsonl:", false},
+		"gap":       {bytes.Join(without, nil), kept, "gap.raw.jsonl:", false},
+		"noise":     {[]byte("\x00\xff{]"), kept, "noise.raw.jsonl:1", false},
+		"nothing":   {nil, kept, "nothing.raw.jsonl", false},
+		"unkept":    {good, nil, "no digests are kept", true},
+		"cut":       {good, kept[:len(kept)/2], "cut.digests.json: ", true},
+		"later":     {good, bytes.Replace(kept, []byte(`"version": 1`), []byte(`"version": 9`), 1), "its version is 9", true},
+		"foreign":   {good, foreign, "", true}, // the session is unkept, and another one missing
+		"other":     {good, []byte(`{"openapi": "3.0"}`), "other.digests.json: ", true},
+		"byte-mark": {good, append([]byte("\ufeff"), kept...), "byte-mark.digests.json: ", true},
+	} {
+		put(name+".raw.jsonl", c.recording)
+		if c.digests != nil {
+			put(name+".digests.json", c.digests)
+		}
+		found, err := corpus.Find(dir)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		got, err := found[0].Check(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, name == "whole", got.Whole(), name)
+		if c.reason != "" {
+			require.ErrorContains(t, got.Err, c.reason, name)
+		}
+		if name == "foreign" {
+			require.Len(t, got.Sessions, 2)
+			assert.True(t, got.Sessions[0].Unkept && got.Sessions[1].Missing)
+		}
+		_, err = found[0].Update(t.Context(), corpus.DefaultPoints)
+		now, missing := os.ReadFile(filepath.Join(dir, name+".digests.json"))
+		if c.update {
+			require.NoError(t, err, name)
+			require.NoError(t, missing)
+			assert.Equal(t, string(kept), string(now), name)
+		} else {
+			require.Error(t, err, name)
+			assert.Equal(t, string(c.digests), string(now), name)
+		}
+		after, err := os.ReadFile(filepath.Join(dir, name+".raw.jsonl"))
+		require.NoError(t, err)
+		assert.Equal(t, string(c.recording), string(after), name)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, len(left), 2, "no temporary file stays: %v", left)
+		for _, file := range left {
+			require.NoError(t, os.Remove(filepath.Join(dir, file.Name())))
+		}
+	}
+
+	// A file of digests above the bound is not read, and what is no file is no recording.
+	put("huge.raw.jsonl", good)
+	huge, err := os.Create(filepath.Join(dir, "huge.digests.json"))
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(huge.Truncate(sentinel.MaxDocument+1), huge.Close()))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.raw.jsonl"), 0o700))
+	require.NoError(t, os.Symlink(dir, filepath.Join(dir, "around")))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "endless.jsonl")))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "huge.json")))
+	got := check(t, dir)
+	require.Len(t, got, 1)
+	require.ErrorContains(t, got["huge.raw.jsonl"].Err, "huge.digests.json is larger than")
 }
 
 func TestInterrupted(t *testing.T) {

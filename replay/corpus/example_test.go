@@ -15,7 +15,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	line := `{"id":"1","type":"thinking","timestamp":1000,"source":"test","payload":{"agentId":"ann","content":"hm"}}`
 	if err := os.WriteFile(filepath.Join(dir, "night.jsonl"), []byte(line), 0o600); err != nil {
 		fmt.Println(err)

@@ -59,6 +59,9 @@ func (b *builder) define(ctx context.Context, c *Edits) error {
 	if err != nil {
 		return err
 	}
+	if err := b.renameEpisodes(ctx, list); err != nil {
+		return err
+	}
 	var added []language.Declaration
 	for _, id := range order {
 		if had[id] {

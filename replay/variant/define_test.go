@@ -1,11 +1,15 @@
 package variant_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/choreography/language"
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -33,7 +37,7 @@ func TestDefineReplaces(t *testing.T) {
 	v, err := variant.New(bg, parent, variant.Edits{Define: parse(t, `[`+walk+`]`)})
 	require.NoError(t, err)
 	require.Equal(t, eventlog.Seq(2), v.Shared())
-	require.Equal(t, parent.entries[1], all(t, v, 1)[1])
+	require.Equal(t, parent.List[1], all(t, v, 1)[1])
 	require.Contains(t, declaredIn(t, v)["choreography walk"], "pulse")
 	require.Equal(t, parent.Head().Seq, v.Head().Seq)
 }
@@ -143,4 +147,48 @@ func TestDefineScene(t *testing.T) {
 	_, err := variant.New(bg, none, variant.Edits{Define: []language.Declaration{episode}})
 	require.ErrorIs(t, err, variant.ErrChange)
 	require.ErrorContains(t, err, `no episode "e"`)
+}
+
+// The events of a replaced episode name the new one, so that its fold goes on. What
+// happened to beats that the new one does not have is ignored.
+func TestDefineEpisode(t *testing.T) {
+	const beat = `{"id": "%s", "character_instruction": "Do.", "target_turn": 1, "detection_type": "automatic"}`
+	story := func(beats ...string) language.Declaration {
+		for i, id := range beats {
+			beats[i] = fmt.Sprintf(beat, id)
+		}
+		return declaration(t, "episode", `{"id": "e", "beats": [`+strings.Join(beats, ", ")+`]}`)
+	}
+	recorded := story("a", "b").(*episode.Episode)
+	parent := taped(func(d *session.Drafts) {
+		d.Opened(0, session.TimeManual)
+		d.Declaration(0, recorded)
+		event := func(word, v string) { d.Record(eventlog.KindBeat, 0, word, enginetest.Value(t, v)) }
+		event("episodeStarted", `{"episode": "e", "digest": "`+recorded.Digest().String()+`", "energy": "playful", "flags": []}`)
+		event("flagSet", `{"turn": 0, "flag": "rain", "cause": "x"}`)
+	})
+	beats := func(src replay.Source) []string {
+		r := session.NewReplay(src, session.Projections(session.ProjectionConfig{}), nil)
+		f, err := r.At(bg, replay.Moment{Seq: src.Head().Seq})
+		require.NoError(t, err)
+		d := session.DirectorOf(f)
+		require.NotNil(t, d.Episode())
+		require.Contains(t, enginetest.Value(t, string(mustJSON(t, d.View()))).TextOf("digest"), d.Episode().Digest().String())
+		var ids []string
+		for _, b := range d.Episode().Beats {
+			ids = append(ids, b.ID)
+		}
+		return ids
+	}
+	require.Equal(t, []string{"a", "b"}, beats(parent))
+	v, err := variant.New(bg, parent, variant.Edits{Define: []language.Declaration{story("b", "c")}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"b", "c"}, beats(v))
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return text
 }

@@ -30,7 +30,7 @@ func New(ctx context.Context, parent replay.Source, c Edits) (*Variant, error) {
 	if c.Until > 0 {
 		b.last = c.Until
 	}
-	for _, step := range []func(context.Context, *Edits) error{b.set, b.drop, b.swap, b.insert, b.define} {
+	for _, step := range []func(context.Context, *Edits) error{b.set, b.drop, b.swap, b.insert, b.define, b.policy} {
 		if err := step(ctx, &c); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,11 @@
 //     takes the new value, at its own entry. Choreographies without a name are matched by
 //     their signal type and their order, and a scene of a name that the session does not have
 //     replaces all scenes. A declaration that the session has never had
-//     comes into force with the first entry; see [session.WithDeclarations].
+//     comes into force with the first entry; see [session.WithDeclarations]. The events
+//     that begin a replaced episode name the new one, and those about parts that it does
+//     not have change nothing.
+//   - Policy replaces the policy of all agents, at the entries that register them, and
+//     keeps the other settings of each; see [agents.WithPolicy].
 //   - Until ends the session earlier.
 //
 // A variant changes entries and decides nothing. Of a session with signals and
@@ -38,8 +42,8 @@
 //
 // # Cost
 //
-// [New] reads the entries that Set, Swap and Insert name, and with Define the whole
-// parent, without folding it. Reading costs what it costs of the parent, plus one hash for
+// [New] reads the entries that Set, Swap and Insert name, and with Define or Policy the
+// whole parent, without folding it. Reading costs what it costs of the parent, plus one hash for
 // each entry behind the first change.
 //
 // docs/glossary.md has the nouns of all packages.
@@ -59,6 +63,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/chain"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // ErrChange is wrapped by the errors about changes that the parent does not admit.
@@ -72,6 +77,7 @@ type Edits struct {
 	Swap   []eventlog.Seq          // each is exchanged with the entry behind it
 	Insert []Inserted
 	Define []language.Declaration // if two have one word and name, the later one counts
+	Policy signal.Value           // what agents may see, as [agents.CompilePolicy] reads it; nil keeps theirs
 	Until  eventlog.Seq           // the last entry; 0 is the parent's
 }
 

@@ -28,8 +28,10 @@ import (
 
 // The bounds of the terminal.
 const (
-	MinCols, MaxCols = 20, 500
-	MinRows, MaxRows = 5, 200
+	MinCols = 20
+	MaxCols = 500
+	MinRows = 5
+	MaxRows = 200
 )
 
 // Options of a cast.
@@ -101,13 +103,21 @@ type caster struct {
 }
 
 func (c *caster) header() error {
+	fork, err := session.ReadFork(c.ctx, c.reel.Travel())
+	if err != nil {
+		return err
+	}
+	title := c.reel.Name()
+	if fork != nil {
+		title += ", " + fork.String()
+	}
 	head, err := json.Marshal(struct {
 		Version int               `json:"version"`
 		Width   int               `json:"width"`
 		Height  int               `json:"height"`
 		Title   string            `json:"title"`
 		Env     map[string]string `json:"env"`
-	}{2, c.cols, c.rows, c.reel.Name(), map[string]string{"TERM": "xterm-256color"}})
+	}{2, c.cols, c.rows, title, map[string]string{"TERM": "xterm-256color"}})
 	if err == nil {
 		_, err = c.w.Write(append(head, '\n'))
 	}

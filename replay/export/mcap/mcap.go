@@ -11,6 +11,9 @@
 // The stage is written at each entry and at each instant at which something begins or
 // ends; a position under way follows from the command that began it.
 //
+// The metadata record "sajou" has the name and the head of the session, the range, and of
+// a fork its label.
+//
 // The data section is in chunks of about 1 MiB, compressed with zstd and with sums, and
 // the summary has an index of all messages. Memory grows with the number of chunks alone.
 //
@@ -71,7 +74,15 @@ func Write(ctx context.Context, w io.Writer, r *replay.Replay, from, to eventlog
 	if err != nil {
 		return err
 	}
-	if err := m.note("sajou", map[string]string{"session": r.Name(), "head": head.String(), "from": fmt.Sprint(uint64(from)), "to": fmt.Sprint(uint64(to))}); err != nil {
+	about := map[string]string{"session": r.Name(), "head": head.String(), "from": fmt.Sprint(uint64(from)), "to": fmt.Sprint(uint64(to))}
+	fork, err := session.ReadFork(ctx, r)
+	if err != nil {
+		return err
+	}
+	if fork != nil {
+		about["fork"] = fork.String()
+	}
+	if err := m.note("sajou", about); err != nil {
 		return err
 	}
 	s := stream{m: m, base: uint64(base)}
@@ -107,6 +118,7 @@ type stream struct {
 	commands choreography.RecordingSink
 	line     []byte
 	stage    []byte // the last one
+	view     []byte // memory for the next one
 }
 
 // moment writes what came with a moment: its entry, the commands since the moment before,
@@ -131,14 +143,15 @@ func (s *stream) moment(step *replay.ScanStep) error {
 			return err
 		}
 	}
-	view, err := json.Marshal(step.View()[session.ProjectionStage])
+	view, err := appendView(s.view[:0], session.StageOf(step.Fold))
 	if err != nil {
 		return fmt.Errorf("mcap: the stage at %v: %w", step.Moment, err)
 	}
 	if bytes.Equal(view, s.stage) {
+		s.view = view
 		return nil
 	}
-	s.stage = view
+	s.view, s.stage = s.stage, view
 	return s.m.message(stageChannel, at, view)
 }
 

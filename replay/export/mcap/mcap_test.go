@@ -5,7 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
+	"os"
+	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,11 +18,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/export/mcap"
+	"github.com/sajou-dev/sajou-go/replay/fork"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -299,6 +305,75 @@ func TestFile(t *testing.T) {
 	for i := range stages[1:] {
 		assert.NotEqual(t, stages[i], stages[i+1])
 	}
+}
+
+// TestReaders: independent readers find what the file has. The one of the authors of the
+// format runs where .ci/mcap has installed it.
+func TestReaders(t *testing.T) {
+	_, r := enginetest.Recorded(t, enginetest.BustleSignals(5, 600), enginetest.Bustle)
+	file := written(t, r, 0, 0)
+	messages, metadata := read(t, file)
+	modules := os.Getenv("MCAP_CORE")
+	if modules == "" {
+		return // the reader above has checked the file
+	}
+	node := exec.CommandContext(t.Context(), "node", "testdata/read.mjs", modules)
+	node.Stdin, node.Stderr = bytes.NewReader(file), os.Stderr
+	out, err := node.Output()
+	require.NoError(t, err)
+	var got []message
+	for line := range strings.Lines(string(out)) {
+		var one struct {
+			Topic, Time, Data, Name string
+			Metadata                map[string]string
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &one))
+		if one.Name != "" {
+			assert.Equal(t, metadata, one.Metadata)
+			continue
+		}
+		at, err := strconv.ParseUint(one.Time, 10, 64)
+		require.NoError(t, err)
+		got = append(got, message{one.Topic, at, one.Data})
+	}
+	assert.Equal(t, messages, got)
+	t.Logf("@mcap/core read %d messages", len(got))
+}
+
+// A stage is written as encoding/json does, but for the order of its members.
+func TestStageJSON(t *testing.T) {
+	_, r := enginetest.Recorded(t, append(enginetest.BustleSignals(3, 40),
+		`{"id":"x","type":"text_delta","timestamp":90000,"source":"s","payload":{"agentId":"<a>\u2028\"é","content":"\\ \u0007"}}`), enginetest.Bustle)
+	messages, _ := read(t, written(t, r, 0, 0))
+	var last string
+	for step, err := range r.Moments(t.Context(), replay.MomentRange{From: replay.Moment{Seq: 1}, To: replay.Moment{Seq: r.Head().Seq}, Rest: true}, replay.NeedsState) {
+		require.NoError(t, err)
+		view, err := json.Marshal(step.View()[session.ProjectionStage])
+		require.NoError(t, err)
+		for len(messages) > 0 && messages[0].topic != "/stage" {
+			messages = messages[1:]
+		}
+		if len(messages) > 0 && string(view) != last {
+			require.JSONEq(t, string(view), messages[0].data, "moment %v", step.Moment)
+			messages = messages[1:]
+		}
+		last = string(view)
+	}
+	assert.Empty(t, of(messages, "/stage"))
+}
+
+// The file of a fork has the label.
+func TestFork(t *testing.T) {
+	eng := enginetest.Memory(t, sajou.Config{})
+	ses := enginetest.BeginManual(t, eng, "a")
+	_, err := ses.Signal(t.Context(), enginetest.TaskSignal(1, 10))
+	require.NoError(t, err)
+	_, _, err = eng.Fork(t.Context(), "a", "b", fork.Config{})
+	require.NoError(t, err)
+	r, err := eng.Replay("b")
+	require.NoError(t, err)
+	_, metadata := read(t, written(t, r, 0, 0))
+	assert.Contains(t, metadata["fork"], `fork of "a" at 2, head 2:`)
 }
 
 // TestChunks: a file of several chunks has all messages.

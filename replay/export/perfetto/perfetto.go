@@ -13,7 +13,8 @@
 //	tool_call … tool_result          a flow, by the id of the call
 //
 // Times are session time in microseconds with three decimals, which is exact. A flow
-// needs slices to bind to, so its signals are slices of one nanosecond.
+// needs slices to bind to, so its signals are slices of one nanosecond. The label of a fork
+// is in otherData and in the name of the session's process.
 //
 // docs/glossary.md has the nouns of all packages.
 package perfetto
@@ -54,11 +55,19 @@ func Write(ctx context.Context, w io.Writer, r *replay.Replay, over course.Passa
 		w: bufio.NewWriterSize(w, 64<<10), processes: map[string]int{}, tracks: map[track]bool{},
 		tasks: map[string]eventlog.Seq{}, calls: map[string]eventlog.Seq{}, open: map[string]*performance{},
 	}
+	fork, err := session.ReadFork(ctx, r)
+	if err != nil {
+		return err
+	}
+	title, about := "session "+r.Name(), map[string]string{"session": r.Name(), "head": r.Head().String()}
+	if fork != nil {
+		about["fork"] = fork.String()
+		title += ", " + fork.Title()
+	}
 	t.put(`{"displayTimeUnit":"ns","otherData":`)
-	head := r.Head()
-	t.json(map[string]string{"session": r.Name(), "head": head.String()})
+	t.json(about)
 	t.put(`,"traceEvents":[`)
-	t.name(event{phase: "M", name: "process_name", pid: sessionProcess}, "session "+r.Name())
+	t.name(event{phase: "M", name: "process_name", pid: sessionProcess}, title)
 	end, err := course.Walk(ctx, r, over, t)
 	if err == nil {
 		t.end(end)

@@ -3,6 +3,7 @@ package perfetto_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,6 +95,7 @@ func TestTrace(t *testing.T) {
 		started, finished := 0, 0
 		named := map[int]bool{}
 		slices := map[[2]int]time.Duration{}
+		last := map[string]time.Duration{} // of each track
 		for _, e := range parsed(t, written(t, r, course.Passage{})) {
 			at := e.at(t)
 			assert.LessOrEqual(t, at, end)
@@ -102,6 +104,13 @@ func TestTrace(t *testing.T) {
 				continue
 			}
 			require.True(t, named[e.Pid], "seed %d: an event before its process has a name", seed)
+			track := fmt.Sprint(e.Pid, " ", e.Tid)
+			if e.Cat == "performance" {
+				track = e.ID
+				require.NotEmpty(t, e.ID)
+			}
+			require.GreaterOrEqual(t, at, last[track], "seed %d: the times of the track %s go back", seed, track)
+			last[track] = at
 			switch e.Ph {
 			case "b":
 				if len(open[e.ID]) == 0 && !strings.Contains(e.ID, "/") {

@@ -51,6 +51,11 @@
     next();
   };
   const jump = (n) => { stop(); go(n, true); };
+  const marked = (by) => {
+    let n = now + by;
+    while (items[n] && items[n].dataset.mark === undefined) n += by;
+    if (items[n]) jump(n);
+  };
   const byHash = () => {
     const m = /^#m(\d+)$/.exec(location.hash);
     if (m) jump(Number(m[1]));
@@ -64,6 +69,7 @@
     if (step) jump(now + step);
     else if (e.key === "Home") jump(0);
     else if (e.key === "End") jump(moments.length - 1);
+    else if (e.key === "m" || e.key === "M") marked(e.key === "m" ? 1 : -1);
     else if (e.key === " ") toggle();
     else if (e.key === "+" || e.key === "-") { rate = Math.max(.125, Math.min(64, e.key === "+" ? rate * 2 : rate / 2)); go(now); }
     else return;

@@ -1,7 +1,7 @@
 // Package webpage writes a recorded session as one HTML file: its pictures at every
 // change, a scrubber, and the list of its moments. The file loads nothing and may be sent
 // to somebody who has no program for it. Without JavaScript it shows the first picture and
-// the list.
+// the list. The page of a fork says that it is none of a recording.
 //
 // # Size
 //
@@ -28,12 +28,15 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bookmark"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
@@ -46,6 +49,10 @@ type Options struct {
 	Most  int           // moments; 0 is DefaultMost. Of more, an even choice is shown
 	Every time.Duration // also moments at the multiples of a span of session time; 0 for none
 	Style film.Style    // of the pictures
+
+	// Bookmarks are named on the page: each is a moment of its own, also beyond Most. They
+	// are in the range and in the order of their moments.
+	Bookmarks []bookmark.Bookmark
 }
 
 // Contents tells what a page holds.
@@ -70,22 +77,53 @@ func Write(ctx context.Context, w io.Writer, reel *film.Reel, from, to replay.Mo
 		}
 		total++
 	}
-	p := page{reel: reel, style: o.Style, numbers: map[string]int{}}
+	fork, err := session.ReadFork(ctx, reel.Travel())
+	if err != nil {
+		return Contents{}, err
+	}
+	p := page{reel: reel, fork: fork, style: o.Style, marks: o.Bookmarks, numbers: map[string]int{}}
 	stride := max(1, (total+o.Most-1)/o.Most)
-	n := 0
+	n, shown := 0, 0
 	for s, err := range reel.Travel().Moments(ctx, over, replay.NeedsState) {
 		if err != nil {
 			return Contents{}, err
 		}
-		if n++; (n-1)%stride != 0 && n != total {
-			continue
-		}
-		if err := p.add(ctx, s); err != nil {
+		if err := p.addMarked(ctx, s.Moment); err != nil {
 			return Contents{}, err
 		}
+		marked := len(p.marks) > 0 && p.marks[0].Moment() == s.Moment
+		if n++; (n-1)%stride != 0 && n != total && !marked {
+			continue
+		}
+		shot, err := reel.ShotOf(ctx, s.Fold, s.Moment)
+		if err == nil {
+			err = p.add(ctx, s.Moment, shot, s.Kind == replay.EntryMoment)
+		}
+		if err != nil {
+			return Contents{}, err
+		}
+		shown++
 	}
-	sum := Contents{Moments: len(p.moments), LeftOut: total - len(p.moments), Pictures: len(p.pictures)}
+	if err := p.addMarked(ctx, replay.Moment{Seq: math.MaxUint64}); err != nil {
+		return Contents{}, err
+	}
+	sum := Contents{Moments: len(p.moments), LeftOut: total - shown, Pictures: len(p.pictures)}
 	return sum, p.write(w, sum)
+}
+
+// addMarked adds the bookmarked moments before a moment.
+func (p *page) addMarked(ctx context.Context, before replay.Moment) error {
+	for len(p.marks) > 0 && p.marks[0].Moment().Compare(before) < 0 {
+		m := p.marks[0].Moment()
+		shot, err := p.reel.Shot(ctx, m)
+		if err == nil {
+			err = p.add(ctx, m, shot, m.Offset == 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // moment is one that the page lists.
@@ -94,12 +132,15 @@ type moment struct {
 	caption string
 	at      time.Duration
 	picture int
+	marks   []bookmark.Bookmark
 }
 
 // page collects what a page shows.
 type page struct {
 	reel  *film.Reel
+	fork  *session.Fork // nil for a recording
 	style film.Style
+	marks []bookmark.Bookmark // that are not added yet
 	strip picture.Strip
 
 	moments  []moment
@@ -116,22 +157,26 @@ type page struct {
 // differences to apply.
 const keyframe = 64
 
-func (p *page) add(ctx context.Context, s *replay.ScanStep) error {
-	shot, err := p.reel.ShotOf(ctx, s.Fold, s.Moment)
-	if err != nil {
-		return err
-	}
+// add adds a moment with its bookmarks. That of an entry has a caption.
+func (p *page) add(ctx context.Context, m replay.Moment, shot film.Shot, entry bool) error {
 	caption := ""
-	if s.Kind == replay.EntryMoment {
-		if caption, err = p.reel.Caption(ctx, s.Moment); err != nil {
+	if entry {
+		var err error
+		if caption, err = p.reel.Caption(ctx, m); err != nil {
 			return err
 		}
-		caption = strings.TrimPrefix(caption, s.Moment.String()+" ")
+		caption = strings.TrimPrefix(caption, m.String()+" ")
+	}
+	n := 0
+	for n < len(p.marks) && p.marks[n].Moment() == m {
+		n++
 	}
 	p.draw(p.reel.Draw(shot, p.style))
 	p.moments = append(p.moments, moment{
-		address: s.Moment.String(), caption: termtext.Clip(termtext.Printable(caption), 160), at: shot.At, picture: len(p.pictures) - 1,
+		address: m.String(), caption: termtext.Clip(termtext.Printable(caption), 160), at: shot.At, picture: len(p.pictures) - 1,
+		marks: p.marks[:n],
 	})
+	p.marks = p.marks[n:]
 	return nil
 }
 
@@ -194,7 +239,12 @@ type data struct {
 func (p *page) write(out io.Writer, sum Contents) error {
 	w := bufio.NewWriterSize(out, 64<<10)
 	hash := sha256.Sum256([]byte(script))
-	name := html.EscapeString(termtext.Printable(p.reel.Name()))
+	title, fork := p.reel.Name(), ""
+	if p.fork != nil {
+		title += ", " + p.fork.Title()
+		fork = "<p>not a recording, but a " + html.EscapeString(termtext.Printable(p.fork.String())) + "</p>\n"
+	}
+	name := html.EscapeString(termtext.Printable(title))
 	fmt.Fprintf(w, `<!doctype html>
 <html lang="en">
 <head>
@@ -208,9 +258,9 @@ func (p *page) write(out io.Writer, sum Contents) error {
 </head>
 <body>
 <h1>%s</h1>
-<p>head %s</p>
+%s<p>head %s</p>
 <p>%s</p>
-`, base64.StdEncoding.EncodeToString(hash[:]), name, style, name, p.reel.Travel().Head(), sum.text())
+%s`, base64.StdEncoding.EncodeToString(hash[:]), name, style, name, fork, p.reel.Travel().Head(), sum.text(), p.bookmarks())
 	d := data{Lines: p.lines, Pictures: p.pictures}
 	if len(p.pictures) > 0 {
 		fmt.Fprintf(w, `<svg id="stage" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="the stage" font-family="Go,Helvetica,Arial,sans-serif">
@@ -223,14 +273,22 @@ func (p *page) write(out io.Writer, sum Contents) error {
 	}
 	fmt.Fprintf(w, `<div id="controls" hidden>
 <button id="play" type="button">play</button>
-<input id="scrub" type="range" min="0" max="%d" value="0" aria-label="moment">
+<input id="scrub" type="range" min="0" max="%d" value="0" aria-label="moment" list="ticks">
 <output id="where"></output>
-<p>keys: ← → a moment, Page Up and Page Down ten, Home, End, space plays, + and − change the speed</p>
+<p>keys: ← → a moment, Page Up and Page Down ten, Home, End, m and M the next and the last bookmark, space plays, + and − change the speed</p>
 </div>
 <ol id="moments">
 `, max(len(p.moments)-1, 0))
 	for i, m := range p.moments {
-		fmt.Fprintf(w, "<li id=\"m%d\"><a href=\"#m%d\"><time>%s</time> <b>%s</b> %s</a></li>\n", i, i, clock(m.at), m.address, html.EscapeString(m.caption))
+		marks, names := "", ""
+		for j := range m.marks {
+			names += " <mark>@" + html.EscapeString(m.marks[j].Name) + "</mark>"
+			if note := noteOf(&m.marks[j]); note != "" {
+				names += " " + note
+			}
+			marks = ` data-mark=""`
+		}
+		fmt.Fprintf(w, "<li id=\"m%d\"%s><a href=\"#m%d\"><time>%s</time> <b>%s</b> %s%s</a></li>\n", i, marks, i, clock(m.at), m.address, html.EscapeString(m.caption), names)
 		d.Moments = append(d.Moments, [2]any{m.picture, float64(m.at) / float64(time.Millisecond)})
 	}
 	fmt.Fprint(w, "</ol>\n<script type=\"application/json\" id=\"data\">")
@@ -243,6 +301,34 @@ func (p *page) write(out io.Writer, sum Contents) error {
 	}
 	fmt.Fprintf(w, "</script>\n<script>%s</script>\n</body>\n</html>\n", script)
 	return w.Flush()
+}
+
+// bookmarks returns the list of the bookmarks, and the ticks of the scrubber at them, or
+// nothing.
+func (p *page) bookmarks() string {
+	var list, ticks strings.Builder
+	for i := range p.moments {
+		for j := range p.moments[i].marks {
+			b := &p.moments[i].marks[j]
+			if list.Len() > 0 {
+				list.WriteString(", ")
+			}
+			fmt.Fprintf(&list, `<a href="#m%d">@%s</a>`, i, html.EscapeString(b.Name))
+			if note := noteOf(b); note != "" {
+				list.WriteString(" " + note)
+			}
+			fmt.Fprintf(&ticks, `<option value="%d">`, i)
+		}
+	}
+	if list.Len() == 0 {
+		return ""
+	}
+	return "<p>bookmarks: " + list.String() + "</p>\n<datalist id=\"ticks\">" + ticks.String() + "</datalist>\n"
+}
+
+// noteOf returns the note of a bookmark as HTML in one line.
+func noteOf(b *bookmark.Bookmark) string {
+	return html.EscapeString(termtext.Clip(termtext.Printable(b.Note), 160))
 }
 
 // text tells people what the page holds.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +15,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bookmark"
 	"github.com/sajou-dev/sajou-go/replay/export/webpage"
+	"github.com/sajou-dev/sajou-go/replay/fork"
 	"github.com/sajou-dev/sajou-go/stage/film"
 )
 
@@ -121,6 +125,57 @@ func TestBound(t *testing.T) {
 		assert.Contains(t, p.text, "moments are left out")
 		assert.Less(t, len(p.text), len(whole.text))
 	}
+}
+
+// TestBookmarks: each bookmark is a moment of the page with its own picture, also between
+// the moments that are shown, and both lists name it.
+func TestBookmarks(t *testing.T) {
+	reel := reelOf(t, enginetest.BustleSignals(2, 60), enginetest.Bustle)
+	plain, without := written(t, reel, webpage.Options{Most: 7})
+	assert.NotContains(t, plain.text, "<datalist")
+	var marks []bookmark.Bookmark
+	for _, m := range []replay.Moment{{Seq: 9}, {Seq: 9, Offset: 1234567}, {Seq: 40}} {
+		e, err := reel.Travel().Entry(t.Context(), m.Seq)
+		require.NoError(t, err)
+		marks = append(marks, bookmark.Bookmark{Session: "a", Name: "b" + strconv.Itoa(len(marks)), Anchor: replay.Anchor{Head: e.Head(), Offset: m.Offset}})
+	}
+	marks[1].Note = "<i>\u202enote"
+	p, sum := written(t, reel, webpage.Options{Most: 7, Bookmarks: marks})
+	assert.GreaterOrEqual(t, sum.Moments, without.Moments+1, "the one that is no moment of the session")
+	items := regexp.MustCompile(`<li id="m(\d+)" data-mark=""><a href="#m\d+"><time>[^<]*</time> <b>([^<]*)</b>[^<]*<mark>@([^<]*)</mark>(.*)</a>`).FindAllStringSubmatch(p.text, -1)
+	require.Len(t, items, 3)
+	for i, item := range items {
+		assert.Equal(t, []string{marks[i].Moment().String(), marks[i].Name}, item[2:4])
+		assert.Contains(t, p.text, `<a href="#m`+item[1]+`">@`+marks[i].Name+`</a>`)
+		assert.Contains(t, p.text, `<option value="`+item[1]+`">`)
+		n, err := strconv.Atoi(item[1])
+		require.NoError(t, err)
+		shot, err := reel.Shot(t.Context(), marks[i].Moment())
+		require.NoError(t, err)
+		svg := string(reel.Draw(shot, film.Style{}).AppendSVG(nil))
+		assert.Contains(t, svg, p.picture(int(p.Moments[n][0])))
+		if n > 0 {
+			assert.LessOrEqual(t, p.Moments[n-1][1], p.Moments[n][1])
+		}
+	}
+	assert.Equal(t, ` &lt;i&gt;\u202enote`, items[1][4])
+}
+
+// A page of a fork says that it is none of a recording.
+func TestFork(t *testing.T) {
+	eng := enginetest.Memory(t, sajou.Config{})
+	ses := enginetest.BeginManual(t, eng, "a")
+	_, err := ses.Signal(t.Context(), enginetest.TaskSignal(1, 10))
+	require.NoError(t, err)
+	_, _, err = eng.Fork(t.Context(), "a", "b", fork.Config{})
+	require.NoError(t, err)
+	log, err := eng.Log().Session("b")
+	require.NoError(t, err)
+	r, err := eng.Replay("b")
+	require.NoError(t, err)
+	p, _ := written(t, film.Open(log, r), webpage.Options{})
+	assert.Contains(t, p.text, `<title>b, fork of &#34;a&#34; at 2</title>`)
+	assert.Contains(t, p.text, `<p>not a recording, but a fork of &#34;a&#34; at 2, head 2:`)
 }
 
 // TestHostile: recorded text cannot leave its place.

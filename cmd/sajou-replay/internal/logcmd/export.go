@@ -95,8 +95,12 @@ func (x *export) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	if x.raw && from > 1 {
 		return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
 	}
-	if label, err := session.ReadFork(cmd.Context(), t.Log); err == nil && label != nil && !x.raw && !x.all {
-		fmt.Fprintf(a.Stderr, "sajou-replay: this is not a recording, but a %s; this export has no label, those of --all and --raw keep it\n", cli.ForkText(label, t.Log.Head()))
+	fork, err := session.ReadFork(cmd.Context(), t.Log)
+	if err != nil {
+		return err
+	}
+	if fork != nil {
+		fmt.Fprintf(a.Stderr, "sajou-replay: this is not a recording, but a %s; the export says so\n", cli.ForkText(fork, t.Log.Head()))
 	}
 	write := func(w io.Writer) error { return x.lines(cmd.Context(), a, w, t, from, to) }
 	if format.write != nil {
@@ -129,7 +133,7 @@ func (x *export) lines(ctx context.Context, a *cli.App, w io.Writer, t *cli.Open
 	}
 	lines := session.ExportLines(ctx, t.Log, entries, from, to)
 	if x.format == formatOTLP {
-		lines = otlpexport.Lines(t.Log.Name(), parsed(lines))
+		lines = traces(ctx, t, lines)
 	}
 	for line, err := range lines {
 		if err != nil {
@@ -140,6 +144,22 @@ func (x *export) lines(ctx context.Context, a *cli.App, w io.Writer, t *cli.Open
 		}
 	}
 	return o.End()
+}
+
+// traces yields the exports of the signals in lines.
+func traces(ctx context.Context, t *cli.OpenedSession, lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		fork, err := session.ReadFork(ctx, t.Log)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		label := ""
+		if fork != nil {
+			label = fork.String()
+		}
+		otlpexport.Lines(t.Log.Name(), label, parsed(lines))(yield)
+	}
 }
 
 // parsed yields the signals of lines.

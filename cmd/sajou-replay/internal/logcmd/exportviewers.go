@@ -2,6 +2,7 @@ package logcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/formats"
 	"github.com/sajou-dev/sajou-go/ingest/otlpexport"
 	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/bookmark"
 	"github.com/sajou-dev/sajou-go/replay/course"
 	"github.com/sajou-dev/sajou-go/replay/export/asciicast"
 	"github.com/sajou-dev/sajou-go/replay/export/mcap"
@@ -58,7 +60,8 @@ var exportFormats = []exportFormat{
 	}},
 	{name: "html", write: writePage, flags: []string{"max-frames", "width", "theme", "fps"}, says: []string{
 		"one page with a picture of each moment at which something begins",
-		"or ends, a scrubber and keys; loads nothing. --max-frames bounds it",
+		"or ends, the bookmarks, a scrubber and keys; loads nothing.",
+		"--max-frames bounds it",
 	}},
 	{name: "mcap", write: writeMCAP, binary: true, says: []string{
 		"entries, commands and the stage as channels of JSON, for Foxglove;",
@@ -193,12 +196,39 @@ func writeCast(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSessio
 }
 
 func writePage(ctx context.Context, w io.Writer, a *cli.App, t *cli.OpenedSession, over course.Passage, v *viewing) error {
-	o := webpage.Options{Most: v.most, Every: v.every(), Style: film.Style{Width: v.width, Theme: picture.Theme(v.theme)}}
+	marks, err := pageMarks(ctx, a, t, over)
+	if err != nil {
+		return err
+	}
+	o := webpage.Options{Most: v.most, Every: v.every(), Style: film.Style{Width: v.width, Theme: picture.Theme(v.theme)}, Bookmarks: marks}
 	sum, err := webpage.Write(ctx, w, t.Reel(nil), cli.MomentOf(over.From), cli.MomentOf(over.To), o)
 	if err == nil && sum.LeftOut > 0 {
 		fmt.Fprintf(a.Stderr, "sajou-replay: the page shows %d moments and leaves out %d; --max-frames shows more\n", sum.Moments, sum.LeftOut)
 	}
 	return err
+}
+
+// pageMarks returns the bookmarks of a session in a range, in the order of their moments. A
+// bookmark of another history is left out, with a remark.
+func pageMarks(ctx context.Context, a *cli.App, t *cli.OpenedSession, over course.Passage) (marks []bookmark.Bookmark, err error) {
+	book, err := a.Bookmarks()
+	if err != nil {
+		return nil, err
+	}
+	for b := range book.All(t.Name) {
+		if b.Head.Seq < over.From || b.Head.Seq > over.To {
+			continue
+		}
+		switch err := t.Travel.CheckAnchor(ctx, b.Anchor); {
+		case errors.Is(err, replay.ErrNotThere):
+			fmt.Fprintf(a.Stderr, "sajou-replay: the page leaves out @%s: %s\n", b.Name, cli.OneLine(err.Error()))
+		case err != nil:
+			return nil, err
+		default:
+			marks = append(marks, b)
+		}
+	}
+	return marks, nil
 }
 
 func writeMCAP(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, _ *viewing) error {
@@ -207,7 +237,7 @@ func writeMCAP(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSessio
 
 func writeTraces(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, _ *viewing) error {
 	lines := session.ExportLines(ctx, t.Log, session.ExportSignals, over.From, over.To)
-	for part, err := range otlpexport.Protobuf(otlpexport.Lines(t.Log.Name(), parsed(lines))) {
+	for part, err := range otlpexport.Protobuf(traces(ctx, t, lines)) {
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ func Blame(a *cli.App) *cobra.Command {
 	var (
 		at  string
 		all bool
+
+		defines cli.Definitions
 	)
 	cmd := &cobra.Command{
 		Use:   "blame [SESSION] PATH [--at ADDR] | ADDR FILE[:LINE]",
@@ -51,6 +53,8 @@ have no number.
 ` + filesHelp + `
 Here workspace/ may be omitted.
 
+` + cli.DefinitionsHelp + `
+
 The exit code is 0, 1 if nothing has set the value since the beginning, 3 if a
 part of the file is unknown, and 4 if there is no such value, file or line.`,
 		Example: `  sajou-replay blame night-shift stage.entities.smith.strength --at 38
@@ -68,7 +72,13 @@ part of the file is unknown, and 4 if there is no such value, file or line.`,
 					return err
 				}
 				defer t.Close()
+				if err := a.SeeThrough(cmd.Context(), t, defines); err != nil {
+					return err
+				}
 				return blameState(cmd.Context(), a, t, at, path, all)
+			}
+			if len(defines) > 0 {
+				return cli.Misuse("--define is for a value of the state, because a file does not depend on definitions; omit it")
 			}
 			if all || cmd.Flags().Changed("at") {
 				return cli.Misuse("--at and --all are for a value of the state; usage: %s", cmd.UseLine())
@@ -89,6 +99,7 @@ part of the file is unknown, and 4 if there is no such value, file or line.`,
 	}
 	cmd.Flags().StringVar(&at, "at", "end", "the moment `ADDR` of the value")
 	cmd.Flags().BoolVar(&all, "all", false, "list all settings of the value up to the moment")
+	defines.Flag(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -210,7 +221,7 @@ func writerOf(ctx context.Context, t *cli.OpenedSession, known map[eventlog.Seq]
 	if w := known[seq]; w != nil {
 		return w, nil
 	}
-	e, err := t.Log.Entry(ctx, seq)
+	e, err := t.Travel.Entry(ctx, seq)
 	if err != nil {
 		return nil, err
 	}

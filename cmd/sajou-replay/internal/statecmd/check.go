@@ -13,7 +13,7 @@ func Check(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check ([SESSION] ADDR (--where EXPR | --image PNG | -- COMMAND ARG...) | --corpus DIR)",
 		Short: "Judge a moment, for git bisect run, or a folder of recordings",
-		Long:  momentCheckHelp + "\n\n" + corpusHelp + "\n\n" + imageTestHelp + "\n\n" + cli.ExpressionHelp,
+		Long:  momentCheckHelp + "\n\n" + corpusHelp + "\n\n" + imageTestHelp + "\n\n" + cli.DefinitionsHelp + "\n\n" + cli.ExpressionHelp,
 		Example: `  sajou-replay check 35 --where 'state.stage.entities.smoke.visible'
   sajou-replay check 35 -- sh -c 'grep -qv nothing'
   sajou-replay check --corpus recordings --update

@@ -23,6 +23,7 @@ type momentCheck struct {
 	expr    string
 	look    imageTest
 	timeout time.Duration
+	defines cli.Definitions
 }
 
 const momentCheckHelp = `Check judges the state at one moment. The test is one of three: with --where, the
@@ -46,6 +47,7 @@ and a failure of the check itself stops git and blames no commit.`
 func (c *momentCheck) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.expr, "where", "", "the state is bad if `EXPR` is true")
 	c.look.flags(cmd, "the state is bad if the picture equals the PNG")
+	c.defines.Flag(cmd)
 	cmd.Flags().DurationVar(&c.timeout, "timeout", 0, "a command that runs longer than `D` is untestable")
 }
 
@@ -120,10 +122,17 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 		return err
 	}
 	defer t.Close()
+	if err := a.SeeThrough(cmd.Context(), t, c.defines); err != nil {
+		return err
+	}
 	if err := t.FoldFor(expression); err != nil {
 		return err
 	}
-	s, err := stepAt(cmd.Context(), t, address, needs)
+	m, err := t.Travel.Resolve(cmd.Context(), address)
+	var s *replay.ScanStep
+	if err == nil {
+		s, err = t.Travel.StepAt(cmd.Context(), m, needs)
+	}
 	if errors.Is(err, replay.ErrNoAddress) {
 		return &cli.ExitError{Code: cli.ExitUntestable, Cause: err}
 	}
@@ -148,6 +157,7 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 		return cli.AnswerNo
 	case bisect.Skip:
 		return &cli.ExitError{Code: cli.ExitUntestable}
+	case bisect.Good:
 	}
 	return nil
 }
@@ -161,23 +171,6 @@ func withoutPanic(run func() error) (err error) {
 		}
 	}()
 	return run()
-}
-
-// stepAt returns the step of a walk over the moments at one of them. It is valid until the
-// next fold of the session.
-func stepAt(ctx context.Context, t *cli.OpenedSession, address replay.Address, needs replay.Needs) (*replay.ScanStep, error) {
-	m, err := t.Travel.Resolve(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	if m.Seq == 0 {
-		f, err := t.Travel.At(ctx, m)
-		return &replay.ScanStep{Moment: m, Kind: replay.EdgeMoment, Fold: f}, err
-	}
-	for s, err := range t.Travel.Moments(ctx, replay.MomentRange{From: m, To: m}, needs|replay.NeedsState) {
-		return s, err
-	}
-	return nil, ctx.Err()
 }
 
 func resultOf(wrong bool) bisect.TestResult {

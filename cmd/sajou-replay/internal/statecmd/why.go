@@ -25,6 +25,7 @@ type whyFlags struct {
 	where              string
 	look               imageTest
 	out                string
+	defines            cli.Definitions
 }
 
 // Why returns the command "why".
@@ -49,6 +50,8 @@ and with --image the picture must differ from the PNG, or with --same be equal.
 The result is one such set; there may be others. With -O FILE.jsonl it is written
 as a recording of its own, and the declarations that it needs beside it.
 
+` + cli.DefinitionsHelp + `
+
 The exit code is 0, 1 if the condition does not hold at the moment, or not in a
 recording of its own, and 4 if there is no such moment or value.`,
 		Example: `  sajou-replay why 38 stage.entities.smith.strength
@@ -67,6 +70,9 @@ recording of its own, and 4 if there is no such moment or value.`,
 			defer t.Close()
 			if len(rest) < 1 || len(rest) > 2 {
 				return cli.Misuse("why needs a moment; usage: %s", cmd.UseLine())
+			}
+			if err := a.SeeThrough(cmd.Context(), t, w.defines); err != nil {
+				return err
 			}
 			m, err := t.Resolve(cmd.Context(), rest[0])
 			if err != nil {
@@ -96,6 +102,7 @@ recording of its own, and 4 if there is no such moment or value.`,
 	w.look.flags(cmd, "with --minimize, keep the picture equal to the PNG")
 	f.BoolVar(&w.dot, "dot", false, "write the graph in the language of Graphviz")
 	f.BoolVar(&w.svg, "svg", false, "write the graph as a drawing")
+	w.defines.Flag(cmd)
 	f.StringVarP(&w.out, "out", "O", "", "write the graph or the recording to `FILE`")
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
