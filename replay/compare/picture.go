@@ -36,11 +36,11 @@ func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
 		return &PictureDiff{Share: 1}, nil
 	}
 	a.Mark, b.Mark = "", "" // they differ between a session and its fork, whatever happens
-	return pictures(a, b)
+	return Frames(a, b)
 }
 
-// pictures compares two frames, of which one may be nil.
-func pictures(a, b *stage.Frame) (*PictureDiff, error) {
+// Frames compares the pictures of two frames, of which one may be nil.
+func Frames(a, b *stage.Frame) (*PictureDiff, error) {
 	if a == nil || b == nil {
 		return &PictureDiff{Share: 1}, nil
 	}
