@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage"
-	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
@@ -27,15 +27,10 @@ const pictureWidth = 480
 // Pictures compares the pictures of the stage at two folds. It returns nil if neither
 // has a stage that can be drawn.
 func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
-	a, errA := film.FrameOf(left)
-	b, errB := film.FrameOf(right)
-	switch {
-	case errA != nil && errB != nil:
+	a, b := session.StageOf(left).Frame(), session.StageOf(right).Frame()
+	if a == nil && b == nil {
 		return nil, nil
-	case errA != nil || errB != nil:
-		return &PictureDiff{Share: 1}, nil
 	}
-	a.Mark, b.Mark = "", "" // they differ between a session and its fork, whatever happens
 	return Frames(a, b)
 }
 

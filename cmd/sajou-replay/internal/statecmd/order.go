@@ -30,21 +30,21 @@ func Order(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "order [SESSION] [RANGE]",
 		Short: "Find the signals whose order matters",
-		Long: `Order takes each pair of signals that follow each other in the log within 20ms of
-session time, or --within a span, swaps them, and compares what follows with the
-recording. It lists the pairs whose order changes a state or a picture: the two
-entries, the first moment that differs with the changes of the state and of the
-picture, and the moment from which the states are alike again, if they are.
+		Long: `Order takes each pair of signals that follow each other in the log within 20ms
+of session time, or --within a span, swaps them, and compares what follows with
+the recording. It lists the pairs whose order changes a state or a picture: the
+two entries, the first moment that differs with the changes of the state and of
+the picture, and the moment from which the states are alike again, if they are.
 
 The two signals exchange their content; times and numbers stay. Their numbers in
-the ids of performances are no difference, nor is the order of sounds. A pair that
-would not differ if both signals came at one time differs by its timing alone. It
-is counted, and listed only with --all or if the difference lasts.
+the ids of performances are no difference, nor is the order of sounds. A pair
+that would not differ if both signals came at one time differs by its timing
+alone. It is counted, and listed only with --all or if the difference lasts.
 
 Behind each pair order folds 500 entries at most, or --limit N, until the states
 are equal. Recorded decisions of agents and of the director stay as they are. A
-remark tells what was not searched: neighbors of which one is no signal, such as a
-decision, and signals that are further apart. Ctrl-C prints what is known.
+remark tells what was not searched: neighbors of which one is no signal, such as
+a decision, and signals that are further apart. Ctrl-C prints what is known.
 
 ` + cli.DefinitionsHelp + `
 
