@@ -183,6 +183,8 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
+		both("bisect", name, "--over", "defs", filepath.Dir(wrong), "--changed", "picture")
+		both("bisect", name, "--over", "defs", "--repo", hostileText, "--changed", "picture")
 		for _, args := range [][]string{
 			{"start", name, "--where", "at > 5.0"}, {"run"}, {"bad"}, {"good"}, {"skip"}, {"undo"}, {"next"}, {"status"}, {"explain"}, {"terms"}, {"log"}, {"ask"}, {"visualize", "-O", filepath.Join(dir, "left.svg")}, {"reset"}, {"replay", broken},
 		} {

@@ -31,6 +31,11 @@ func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
 	if a == nil && b == nil {
 		return nil, nil
 	}
+	for _, f := range []*stage.Frame{a, b} {
+		if f != nil {
+			f.Mark = "" // it differs between a session and its fork, whatever happens
+		}
+	}
 	return Frames(a, b)
 }
 

@@ -122,10 +122,7 @@ func New(ctx context.Context, parent replay.Source, cfg Config) (*Counterfactual
 		parent: parent, variant: v, world: cfg.World,
 		label: session.Fork{Parent: parent.Name(), Head: parent.Head(), At: at},
 	}
-	w, err := c.walk()
-	if err != nil {
-		return nil, err
-	}
+	w := c.walk()
 	for _, err := range w.steps(ctx) {
 		if err != nil {
 			return nil, err
@@ -171,11 +168,7 @@ func (c *Counterfactual) Report() Reapplied { return c.report }
 // an error the sequence ends.
 func (c *Counterfactual) Batches(ctx context.Context, name string) iter.Seq2[eventlog.Batch, error] {
 	return func(yield func(eventlog.Batch, error) bool) {
-		w, err := c.walk()
-		if err != nil {
-			yield(eventlog.Batch{}, err)
-			return
-		}
+		w := c.walk()
 		batch := eventlog.Batch{Expect: eventlog.Head{Hash: eventlog.Genesis(name)}}
 		left, written := 0, 0
 		for s, err := range w.steps(ctx) {

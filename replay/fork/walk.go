@@ -37,7 +37,7 @@ type walk struct {
 	out []step // decided and not yielded yet
 }
 
-func (c *Counterfactual) walk() (*walk, error) {
+func (c *Counterfactual) walk() *walk {
 	set := slices.DeleteFunc(session.Projections(session.ProjectionConfig{World: c.world}), func(p projection.Projection) bool {
 		return p.Name == session.ProjectionPerformances || p.Name == session.ProjectionStage
 	})
@@ -45,7 +45,7 @@ func (c *Counterfactual) walk() (*walk, error) {
 	session.ObserveWorld(w.fold, func(change session.WorldChange) { w.applied = change.Applied })
 	// The ids that the world derives are those of the parent where nothing differs.
 	session.WorldOf(w.fold).Bind(c.parent.Name(), nil)
-	return w, nil
+	return w
 }
 
 // steps yields the entries of the fork, and counts them.

@@ -84,6 +84,10 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 		}
 		return ctx.Err()
 	}
+	var gaps unread
+	if next, other := gaps.behind(ctx, b.t, b.from.Seq, b.to.Seq, replay.NeedsState, err); other == nil {
+		return b.around(&gaps, next)
+	}
 	if end, ok := errors.AsType[*bisect.EndpointError](err); ok {
 		if end.Got == bisect.Skip {
 			return cli.Fail(cli.ExitUntestable, "%w", err)
@@ -100,18 +104,44 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 	return err
 }
 
+// around returns the error for a range that cannot be read as a whole, with the parts of it
+// that can be searched. An answer over the gap would be none: the transition may lie in it.
+func (b *bisection) around(gaps *unread, next eventlog.Seq) error {
+	var remedies []string
+	if last := gaps.list[0][0] - 1; last > b.from.Seq {
+		remedies = append(remedies, fmt.Sprintf("in front of the gap with --bad %d", last))
+	}
+	if next > 0 && next > b.from.Seq && next < b.to.Seq {
+		remedies = append(remedies, fmt.Sprintf("behind it with --good %d", next))
+	}
+	if len(remedies) == 0 {
+		return gaps.failure("searched")
+	}
+	return cli.Fail(cli.ExitLoss, "%w; search %s", gaps.failure("searched"), strings.Join(remedies, ", or "))
+}
+
 // exit returns the exit code of an answer.
 func (b *bisection) exit(out *bisect.Findings) error {
+	if len(out.Conflicts) > 0 {
+		return nondeterministic(out.Conflicts[0], out.Search.Stretches()[out.Conflicts[0].Index].From.String())
+	}
+	return exitOf(out.Conclusion, out.Conclusive())
+}
+
+// nondeterministic is the error for a test that contradicts itself at a candidate.
+func nondeterministic(c bisect.Conflict, at string) error {
+	return cli.Fail(cli.ExitInconclusive, "the test is nondeterministic: for the same input at %s it said %v, then %v; make it depend on its input alone, or use --repeat or --confidence", at, c.Was, c.Now)
+}
+
+// exitOf returns the exit code of a conclusion, of which whole says that every candidate that
+// can be judged was judged.
+func exitOf(c bisect.Conclusion, whole bool) error {
 	switch {
-	case len(out.Conflicts) > 0:
-		at := out.Search.Stretches()[out.Conflicts[0].Index].From
-		c := out.Conflicts[0]
-		return cli.Fail(cli.ExitInconclusive, "the test is nondeterministic: for the same input at %v it said %v, then %v; make it depend on its input alone, or use --repeat or --confidence", at, c.Was, c.Now)
-	case out.Conclusive() && out.Found, out.Goal == bisect.Any && out.Exact() && len(out.Islands()) == 0:
+	case whole && c.Exact(), c.Goal == bisect.Any && c.Exact() && len(c.Islands()) == 0:
 		return nil
-	case out.Conclusive() && !anyBad(out.Phases):
+	case whole && !anyBad(c.Phases):
 		return cli.AnswerNo
-	case out.Conclusive():
+	case whole && !c.Found:
 		return nil // bad from the beginning of the range
 	}
 	return &cli.ExitError{Code: cli.ExitInconclusive}
