@@ -145,7 +145,7 @@ var layers = []layer{
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
 	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
 	{"agents/generate", effects, []string{"signal", "agents", "eventlog", "session", "agents/live", "agents/view", "agents/flow"}},
-	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
+	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay/postings", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
 	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "replay/fork", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query", "replay/sentinel", "replay/postings"}},
