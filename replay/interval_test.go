@@ -89,6 +89,19 @@ func TestIntervalsProperty(t *testing.T) {
 	})
 }
 
+// A part of a search can begin between entries and have no entry.
+func TestIntervalsFromBetweenEntries(t *testing.T) {
+	s := &tape{}
+	for range 4 {
+		s.add(10*ms, 0)
+	}
+	r := replay.Open(s, toys, takeImages(s, func(eventlog.Seq) bool { return true }))
+	r.Split(2, 1)
+	got := intervals(t, r, replay.MomentRange{From: replay.Moment{Seq: 2, Offset: 4 * ms}, To: replay.Moment{Seq: 4}}, running(replay.NeedsState))
+	require.NotEmpty(t, got)
+	require.Equal(t, replay.Moment{Seq: 2, Offset: 4 * ms}, got[0].From.Moment)
+}
+
 // A search in parts has the same results as one in a single pass: the intervals, with the
 // state before too, and the hits of each mode of a scan.
 func TestPartsProperty(t *testing.T) {
@@ -187,7 +200,8 @@ func TestPartsEnd(t *testing.T) {
 	r.Split(4, 5)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for range replay.Intervals(ctx, r, replay.MomentRange{To: replay.Moment{Seq: 200}}, running(replay.NeedsState)) {
+	for _, err := range replay.Intervals(ctx, r, replay.MomentRange{To: replay.Moment{Seq: 200}}, running(replay.NeedsState)) {
+		require.NoError(t, err)
 		break // the workers have ended when this loop has
 	}
 	n := 0

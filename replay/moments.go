@@ -83,6 +83,22 @@ func (r *Replay) Moments(ctx context.Context, over MomentRange, needs Needs) ite
 	}
 }
 
+// StepAt returns the step of [Replay.Moments] at one moment, with Seq 0 the state before the
+// first entry. It stays valid.
+func (r *Replay) StepAt(ctx context.Context, m Moment, needs Needs) (*ScanStep, error) {
+	if m.Seq == 0 {
+		f, err := r.At(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		return &ScanStep{Moment: m, Kind: EdgeMoment, Fold: f}, nil
+	}
+	for s, err := range r.Moments(ctx, MomentRange{From: m, To: m}, needs|NeedsState) {
+		return s, err
+	}
+	return nil, ctx.Err()
+}
+
 // momentWalk is the state of one walk of [Replay.Moments].
 type momentWalk struct {
 	r     *Replay
@@ -283,6 +299,10 @@ func (w *momentWalk) end(end, rest time.Duration) error {
 		}
 	}
 }
+
+// NextBoundary returns the earliest session time at which a state of f changes without an
+// entry, or false if none would; see [Timed].
+func NextBoundary(f *projection.Fold) (time.Duration, bool) { return nextBoundary(timedStates(f)) }
 
 // timedStates returns the states of f that change without an entry.
 func timedStates(f *projection.Fold) []Timed {

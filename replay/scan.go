@@ -148,6 +148,7 @@ func (r *Replay) scanPart(ctx context.Context, part segment, pred EntryPredicate
 				last = &Hit{*s.Entry, is}
 			}
 			return true, nil
+		case Changes: // is scanChanges
 		}
 		return false, fmt.Errorf("replay: scan: no mode %d", mode)
 	})
@@ -167,7 +168,7 @@ func (r *Replay) scanChanges(ctx context.Context, from, to eventlog.Seq, pred En
 				continue
 			}
 			first = false
-			if !yield(Hit{c.Entry, c.Value}, err) {
+			if !yield(Hit(c), err) {
 				return
 			}
 		}

@@ -89,8 +89,10 @@ func (s *stageState) Apply(e *eventlog.Entry) {
 			s.Signal(uint64(e.Seq), &sig)
 		}
 	case eventlog.KindDefine, eventlog.KindSession:
-		for d := range DeclarationsOf(e) {
-			s.declared(d)
+		for d, err := range DeclarationsOf(e) {
+			if err == nil {
+				s.declared(d)
+			}
 		}
 	default:
 	}

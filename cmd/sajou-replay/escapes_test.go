@@ -182,6 +182,8 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("scan", name, "--where", "entry.type", "--changes")
 		both("scan", name, "--where", "entry."+hostileText)
 		both("bisect", name, "--where", "at > 5.0")
+		both("bisect", name, "--over", "defs", filepath.Dir(wrong), "--changed", "picture")
+		both("bisect", name, "--over", "defs", "--repo", hostileText, "--changed", "picture")
 		for _, args := range [][]string{
 			{"start", name, "--where", "at > 5.0"}, {"run"}, {"bad"}, {"good"}, {"skip"}, {"undo"}, {"next"}, {"status"}, {"explain"}, {"terms"}, {"log"}, {"ask"}, {"visualize", "-O", filepath.Join(dir, "left.svg")}, {"reset"}, {"replay", broken},
 		} {
@@ -225,6 +227,9 @@ func TestEscapesAreNeutralised(t *testing.T) {
 	both("mark", "import", broken)
 	both("diff", "--rec", "planted", "claude")
 	both("diff", "--rec", "planted", "claude", "--all")
+	both("diff", "--defs", "-", choreographies, "planted", "--all")
+	both("diff", "--defs", wrong, broken, "planted")
+	both("diff", "--defs", "-", policy, "conversation", "--all")
 	command(store, "", "fork", "planted", "3", "--drop", "3", "--out", hostileText+"-fork")
 	both("fork", "planted", "3", "--set", hostileText, "--out", "other")
 	both("info", hostileText+"-fork")

@@ -169,6 +169,8 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(project, "a.jsonl"), files["session.jsonl"], 0o644))
 	files["interview.yaml"] = []byte("beats: [{id: a, description: d, character_instruction: x, target_turn: 1}]\n")
 	files["series/first.yaml"] = files["interview.yaml"]
+	files["versions/v1.json"] = files["choreographies.json"]
+	files["versions/v2.json"] = bytes.Replace(files["choreographies.json"], []byte("60000"), []byte("30000"), 1)
 	files["recordings/session.jsonl"] = files["session.jsonl"]
 	files["bookmarks.jsonl"] = nil
 	files["greeting.json"] = []byte(`{"id": "hello", "script": [{"advance": 100}], "definitions": []}`)

@@ -17,12 +17,15 @@ var ErrAlike = errors.New("the test sees the same at both ends of the range")
 // EndpointError reports an end of the range that is not what it was given as. It is
 // [ErrEndpoint].
 type EndpointError struct {
-	Moment    replay.Moment
+	Index     int           // of the candidate
+	Moment    replay.Moment // of a stretch; zero of a search [Among] other candidates
 	Want, Got TestResult
+
+	name string
 }
 
 func (e *EndpointError) Error() string {
-	return fmt.Sprintf("bisect: %v: %v was given as %v, and the test says %v", ErrEndpoint, e.Moment, e.Want, e.Got)
+	return fmt.Sprintf("bisect: %v: %s was given as %v, and the test says %v", ErrEndpoint, e.name, e.Want, e.Got)
 }
 
 func (e *EndpointError) Unwrap() error { return ErrEndpoint }
@@ -30,7 +33,7 @@ func (e *EndpointError) Unwrap() error { return ErrEndpoint }
 // Err returns the reason for which the search cannot go on: an [EndpointError], or
 // [ErrAlike] before the first judgment of either. Only the goal [Any] needs ends that hold.
 func (s *Search) Err() error {
-	n := len(s.stretches)
+	n := len(s.class)
 	if s.opts.Goal != Any {
 		return nil
 	}
@@ -38,12 +41,23 @@ func (s *Search) Err() error {
 		return fmt.Errorf("bisect: %w", ErrAlike)
 	}
 	if got := s.Result(0); got != 0 && got != Good {
-		return &EndpointError{s.stretches[0].From, Good, got}
+		return s.endpoint(0, Good, got)
 	}
 	if got := s.Result(n - 1); got != 0 && got != Bad {
-		return &EndpointError{s.stretches[n-1].Last, Bad, got}
+		return s.endpoint(n-1, Bad, got)
 	}
 	return nil
+}
+
+func (s *Search) endpoint(i int, want, got TestResult) error {
+	e := &EndpointError{Index: i, Want: want, Got: got, name: fmt.Sprintf("candidate %d", i)}
+	if s.stretches != nil {
+		if e.Moment = s.stretches[i].From; i > 0 {
+			e.Moment = s.stretches[i].Last
+		}
+		e.name = e.Moment.String()
+	}
+	return e
 }
 
 // Phase is a maximal run of judged stretches with one result. Stretches between First and
@@ -84,16 +98,15 @@ type Conclusion struct {
 // Conclusion returns what the search knows by now.
 func (s *Search) Conclusion() Conclusion {
 	c := Conclusion{
-		Goal: s.opts.Goal, Candidates: len(s.stretches), Inputs: s.inputs,
+		Goal: s.opts.Goal, Candidates: len(s.class), Inputs: s.inputs,
 		Judgments: len(s.history), Conflicts: s.conflicts,
 	}
-	for i := range s.stretches {
+	for i := range s.class {
 		r := s.Result(i)
-		switch r {
-		case 0:
-			continue
-		case Skip:
+		if r == Skip {
 			c.Skipped++
+		}
+		if r != Good && r != Bad {
 			continue
 		}
 		c.Judged++

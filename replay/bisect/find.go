@@ -65,10 +65,8 @@ func Find(ctx context.Context, r *replay.Replay, from, to replay.Moment, test Te
 	if err := cfg.Repeat.Check(); err != nil {
 		return nil, err
 	}
-	d := &driver{r: r, test: test, cfg: cfg}
-	if d.cfg.Verdicts == nil {
-		d.cfg.Verdicts = &Verdicts{}
-	}
+	d := newDriver(cfg)
+	d.r, d.test, d.identity, d.prepare = r, test, test.Identity, d.atMoment
 	stretches, err := Stretches(ctx, r, replay.MomentRange{From: from, To: to, Every: cfg.Every}, test, cfg.Visited)
 	if err != nil {
 		return nil, err
@@ -93,13 +91,49 @@ func Find(ctx context.Context, r *replay.Replay, from, to replay.Moment, test Te
 	return out, err
 }
 
+// Candidates are what [FindAmong] judges: a list in its order, such as the versions of a
+// file.
+type Candidates struct {
+	// Inputs has the hash of each candidate. Candidates with equal hashes share one judgment.
+	Inputs []InputHash
+
+	// Prepare makes a candidate ready and returns its test, which is called once for each
+	// run. Calls for different jobs, from 0 to Config.Jobs-1, run at the same time; what one
+	// call has returned is not used after the next one of its job. An error ends the search.
+	Prepare func(ctx context.Context, job int, p Pick) (test func(context.Context) (TestResult, error), err error)
+}
+
+// FindAmong is [Find] among other candidates than the moments of a session. For the goal
+// [Any] the first one must be good and the last one bad. There is no Onset, the moments of
+// what Config.Judged takes are zero, and Every, Visited and Verdicts of the Config are not
+// used.
+func FindAmong(ctx context.Context, c Candidates, cfg Config) (*Findings, error) {
+	if err := cfg.Repeat.Check(); err != nil {
+		return nil, err
+	}
+	cfg.Verdicts = nil
+	d := newDriver(cfg)
+	d.prepare = func(ctx context.Context, _ *Search, job int, p Pick) (func(context.Context) (TestResult, error), error) {
+		return c.Prepare(ctx, job, p)
+	}
+	s := Among(c.Inputs, cfg.Options)
+	if cfg.Begin != nil {
+		cfg.Begin(s)
+	}
+	err := d.drive(ctx, s)
+	if err == nil {
+		err = s.Err()
+	}
+	return &Findings{Search: s, Conclusion: s.Conclusion(), Tests: d.tests, Mixed: d.mixed}, err
+}
+
 // judgeResults judges every input of a test without Judge.
 func (s *Search) judgeResults() error {
 	for i := range s.stretches {
 		if s.Result(i) != 0 {
 			continue
 		}
-		result, err := s.stretches[i].Input.result()
+		result, err := s.stretches[i].Input.Result()
 		if err != nil {
 			return err
 		}
@@ -112,18 +146,51 @@ func (s *Search) judgeResults() error {
 
 // driver runs the test for a search.
 type driver struct {
+	cfg      Config
+	identity string // of the test
+
+	// prepare returns the test of a candidate, for one of the jobs.
+	prepare func(ctx context.Context, s *Search, job int, p Pick) (func(context.Context) (TestResult, error), error)
+
+	tests int
+	mixed int
+
+	// Of a search over moments.
 	r       *replay.Replay
 	test    Test
-	cfg     Config
 	cursors []*replay.Cursor // one for each job
-	tests   int
-	mixed   int
+}
+
+func newDriver(cfg Config) *driver {
+	cfg.Jobs = max(cfg.Jobs, 1)
+	if cfg.Verdicts == nil {
+		cfg.Verdicts = &Verdicts{}
+	}
+	return &driver{cfg: cfg, cursors: make([]*replay.Cursor, cfg.Jobs)}
+}
+
+// atMoment returns the test at the beginning of a stretch.
+func (d *driver) atMoment(ctx context.Context, s *Search, job int, p Pick) (func(context.Context) (TestResult, error), error) {
+	if d.cursors[job] == nil {
+		d.cursors[job] = d.r.Cursor()
+	}
+	c, m := d.cursors[job], s.stretches[p.Index].From
+	if err := c.Seek(ctx, m); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (TestResult, error) {
+		r, err := d.test.Judge(ctx, m, c.Fold())
+		if err == nil && (r < Good || r > Skip) {
+			err = fmt.Errorf("bisect: the test at %v returned %v", m, r)
+		}
+		return r, err
+	}, nil
 }
 
 // drive judges what s wants until it wants nothing more.
 func (d *driver) drive(ctx context.Context, s *Search) error {
 	for {
-		picks := s.NextN(max(d.cfg.Jobs, 1))
+		picks := s.NextN(d.cfg.Jobs)
 		if len(picks) == 0 {
 			return nil
 		}
@@ -136,7 +203,9 @@ func (d *driver) drive(ctx context.Context, s *Search) error {
 			if j.Votes.Mixed() {
 				d.mixed++
 			}
-			d.cfg.Verdicts.Put(d.test.Identity, s.stretches[j.Index].Input, j.Result)
+			if s.stretches != nil {
+				d.cfg.Verdicts.Put(d.identity, s.stretches[j.Index].Input, j.Result)
+			}
 			if err := s.Judge(j.Index, j.Result); err != nil {
 				return err
 			}
@@ -150,26 +219,26 @@ func (d *driver) drive(ctx context.Context, s *Search) error {
 	}
 }
 
-// judge judges stretches at the same time.
+// judge judges candidates at the same time.
 func (d *driver) judge(ctx context.Context, s *Search, picks []Pick) ([]Judged, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	judged := make([]Judged, len(picks))
 	var wg sync.WaitGroup
 	for k, p := range picks {
-		at := s.stretches[p.Index]
-		judged[k] = Judged{Pick: p, Moment: at.From, At: at.At}
-		if p.Purpose != ForRecheck {
-			judged[k].Result = d.cfg.Verdicts.Get(d.test.Identity, at.Input)
+		judged[k].Pick = p
+		if s.stretches != nil {
+			at := s.stretches[p.Index]
+			judged[k].Moment, judged[k].At = at.From, at.At
+			if p.Purpose != ForRecheck {
+				judged[k].Result = d.cfg.Verdicts.Get(d.identity, at.Input)
+			}
 		}
 		if judged[k].Result != 0 {
 			continue
 		}
-		for len(d.cursors) <= k {
-			d.cursors = append(d.cursors, d.r.Cursor())
-		}
 		wg.Go(func() {
-			if err := d.run(ctx, d.cursors[k], &judged[k]); err != nil {
+			if err := d.run(ctx, s, k, &judged[k]); err != nil {
 				cancel(err)
 			}
 		})
@@ -181,21 +250,22 @@ func (d *driver) judge(ctx context.Context, s *Search, picks []Pick) ([]Judged, 
 	return judged, nil
 }
 
-// run runs the test at a moment until its result is decided.
-func (d *driver) run(ctx context.Context, c *replay.Cursor, j *Judged) error {
-	if err := c.Seek(ctx, j.Moment); err != nil {
+// run runs the test of a candidate until its result is decided.
+func (d *driver) run(ctx context.Context, s *Search, job int, j *Judged) error {
+	test, err := d.prepare(ctx, s, job, j.Pick)
+	if err != nil {
 		return err
 	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := d.test.Judge(ctx, j.Moment, c.Fold())
+		r, err := test(ctx)
 		if err != nil {
 			return err
 		}
 		if r < Good || r > Skip {
-			return fmt.Errorf("bisect: the test at %v returned %v", j.Moment, r)
+			return fmt.Errorf("bisect: the test of candidate %d returned %v", j.Index, r)
 		}
 		j.Votes.Add(r)
 		if result, done := d.cfg.Repeat.Decide(j.Votes); done {

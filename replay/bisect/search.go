@@ -67,12 +67,15 @@ type Options struct {
 // DefaultProbes is the number of probes of the command line.
 const DefaultProbes = 8
 
-// Search is a search over the stretches of a range, in their order. It is advanced by
-// one judgment at a time and does nothing by itself, so it can be kept, shown and
-// continued: the same judgments in the same order lead to the same state. It is not safe
-// for concurrent use.
+// Search is a search over candidates in their order: the stretches of a range, or others
+// ([Among]). It is advanced by one judgment at a time and does nothing by itself, so it
+// can be kept, shown and continued: the same judgments in the same order lead to the same
+// state. It is not safe for concurrent use.
+//
+// The words here are those of stretches; what they say of a stretch holds for any
+// candidate.
 type Search struct {
-	stretches []Stretch
+	stretches []Stretch // nil of other candidates
 	opts      Options
 	class     []int32 // of each stretch: stretches with one input have one class
 	inputs    int     // the number of classes
@@ -96,13 +99,26 @@ type judgment struct {
 // New returns a search over the stretches of a range, which it does not change. With the
 // goal [Any] the first stretch must prove good and the last one bad.
 func New(stretches []Stretch, opts Options) *Search {
-	s := &Search{stretches: stretches, opts: opts, class: make([]int32, len(stretches))}
+	s := newSearch(len(stretches), func(i int) InputHash { return stretches[i].Input }, opts)
+	s.stretches = stretches
+	return s
+}
+
+// Among is [New] for candidates that are not stretches, such as the versions of a file. It
+// takes the hash of each candidate's input.
+func Among(inputs []InputHash, opts Options) *Search {
+	return newSearch(len(inputs), func(i int) InputHash { return inputs[i] }, opts)
+}
+
+func newSearch(n int, input func(int) InputHash, opts Options) *Search {
+	s := &Search{opts: opts, class: make([]int32, n)}
 	classes := make(map[InputHash]int32)
-	for i := range stretches {
-		c, ok := classes[stretches[i].Input]
+	for i := range n {
+		h := input(i)
+		c, ok := classes[h]
 		if !ok {
 			c = int32(len(classes))
-			classes[stretches[i].Input] = c
+			classes[h] = c
 		}
 		s.class[i] = c
 	}
@@ -117,7 +133,8 @@ func (s *Search) reset() {
 	s.again, s.from, s.found = [2]bool{}, 0, false
 }
 
-// Stretches returns the candidates of the search, which the caller must not change.
+// Stretches returns the candidates of the search, which the caller must not change. It is
+// nil of a search [Among] other candidates.
 func (s *Search) Stretches() []Stretch { return s.stretches }
 
 // Inputs returns the number of distinct inputs of the stretches: the number of judgments
@@ -131,8 +148,8 @@ func (s *Search) Result(i int) TestResult { return s.results[s.class[i]] }
 // result of the same input replaces a skip; if the two contradict each other, the first
 // one holds and the conclusion has a [Conflict].
 func (s *Search) Judge(i int, result TestResult) error {
-	if i < 0 || i >= len(s.stretches) {
-		return fmt.Errorf("bisect: judge candidate %d: there are %d", i, len(s.stretches))
+	if i < 0 || i >= len(s.class) {
+		return fmt.Errorf("bisect: judge candidate %d: there are %d", i, len(s.class))
 	}
 	if result < Good || result > Skip {
 		return fmt.Errorf("bisect: judge candidate %d: the test returned %v", i, result)
@@ -143,7 +160,7 @@ func (s *Search) Judge(i int, result TestResult) error {
 		if i == 0 {
 			s.again[0] = true
 		}
-		if i == len(s.stretches)-1 {
+		if i == len(s.class)-1 {
 			s.again[1] = true
 		}
 	}
@@ -160,7 +177,7 @@ func (s *Search) Judge(i int, result TestResult) error {
 // settle fixes the transition and the probes as soon as nothing is open between a good
 // and a bad stretch.
 func (s *Search) settle() {
-	if s.opts.Goal != Any || s.Err() != nil || s.Result(0) == 0 || s.Result(len(s.stretches)-1) == 0 {
+	if s.opts.Goal != Any || s.Err() != nil || s.Result(0) == 0 || s.Result(len(s.class)-1) == 0 {
 		return
 	}
 	if s.found {
@@ -209,7 +226,7 @@ func (s *Search) Bracket() (good, bad int, ok bool) {
 func (s *Search) bracket() (good, bad int) {
 	good, bad = -1, -1
 	last := -1 // the latest good stretch that has no bad one after it
-	for i := range s.stretches {
+	for i := range s.class {
 		switch s.Result(i) {
 		case Good:
 			last = i
@@ -218,6 +235,7 @@ func (s *Search) bracket() (good, bad int) {
 				good, bad = last, i
 			}
 			last = -1
+		case Skip:
 		}
 	}
 	return good, bad
@@ -232,7 +250,7 @@ func (s *Search) Left() (candidates, judgments int) {
 				judgments++
 			}
 		}
-		for i := range s.stretches {
+		for i := range s.class {
 			if s.Result(i) == 0 {
 				candidates++
 			}
@@ -241,7 +259,7 @@ func (s *Search) Left() (candidates, judgments int) {
 	}
 	good, bad, ok := s.Bracket()
 	if !ok {
-		return len(s.stretches), bits.Len(uint(len(s.stretches)))
+		return len(s.class), bits.Len(uint(len(s.class)))
 	}
 	for i := good + 1; i < bad; i++ {
 		if s.Result(i) == 0 {
@@ -265,16 +283,16 @@ func (s *Search) Next() (Pick, bool) {
 // time, the one of [Search.Next] first. With the goal Any the others are guesses: each
 // result makes about half of the guesses after it superfluous.
 func (s *Search) NextN(n int) []Pick {
-	if n <= 0 || len(s.stretches) == 0 || s.Err() != nil {
+	if n <= 0 || len(s.class) == 0 || s.Err() != nil {
 		return nil
 	}
 	p := picker{s: s, most: n}
 	switch {
 	case s.opts.Goal != Any:
 		s.pickAll(&p)
-	case s.Result(0) == 0 || s.Result(len(s.stretches)-1) == 0:
+	case s.Result(0) == 0 || s.Result(len(s.class)-1) == 0:
 		p.add(0, ForEnd)
-		p.add(len(s.stretches)-1, ForEnd)
+		p.add(len(s.class)-1, ForEnd)
 	case !s.found:
 		s.pickHalves(&p)
 	default:
@@ -283,7 +301,7 @@ func (s *Search) NextN(n int) []Pick {
 		}
 	}
 	if len(p.picks) == 0 && s.opts.Recheck {
-		for k, i := range []int{0, len(s.stretches) - 1} {
+		for k, i := range []int{0, len(s.class) - 1} {
 			if !s.again[k] && len(p.picks) < n && (k == 0 || i > 0) {
 				p.picks = append(p.picks, Pick{i, ForRecheck})
 			}
@@ -294,7 +312,7 @@ func (s *Search) NextN(n int) []Pick {
 
 // pickAll picks stretches in their order, or for the goal Last from the end.
 func (s *Search) pickAll(p *picker) {
-	n := len(s.stretches)
+	n := len(s.class)
 	at := func(i int) int {
 		if s.opts.Goal == Last {
 			return n - 1 - i

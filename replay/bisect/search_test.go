@@ -70,11 +70,13 @@ func TestSearch(t *testing.T) {
 		{"probes", "....####", "", 1, bisect.Options{Probes: 2}, "end:0 end:7 halve:3 halve:5 halve:4 probe:1 probe:6 ", "3|4 assumes one transition"},
 		{"more probes than stretches", "..##", "", 1, bisect.Options{Probes: 8}, "end:0 end:3 halve:1 halve:2 ", "1|2 conclusive"},
 		{
-			"comes and goes", ".#.#.#", "", 1, bisect.Options{Probes: 8},
+			"comes and goes", ".#.#.#", "", 1,
+			bisect.Options{Probes: 8},
 			"end:0 end:5 halve:2 halve:3 probe:1 probe:4 ", "2|3 islands 1-1 bad 4-4 good conclusive",
 		},
 		{
-			"shared judgments", ".##..##", "Xaabbcc", 1, bisect.Options{Probes: 8},
+			"shared judgments", ".##..##", "Xaabbcc", 1,
+			bisect.Options{Probes: 8},
 			"end:0 end:6 halve:2 probe:3 ", "0|1 islands 3-4 good conclusive",
 		},
 		{"the good end is bad", "#.#", "", 1, bisect.Options{}, "end:0 ", "error"},

@@ -46,8 +46,8 @@ func HashInput(parts ...[]byte) InputHash {
 // ResultInput is the input of a test without Judge: its result.
 func ResultInput(r TestResult) InputHash { return InputHash{31: byte(r)} }
 
-// result returns the result that h stands for, if it is a [ResultInput].
-func (h InputHash) result() (TestResult, error) {
+// Result returns the result that h stands for, or an error if it is no [ResultInput].
+func (h InputHash) Result() (TestResult, error) {
 	r := TestResult(h[31])
 	if h != ResultInput(r) || r < Good || r > Skip {
 		return 0, fmt.Errorf("bisect: the input of a test without Judge is not a result")

@@ -94,18 +94,36 @@ func TestRecordings(t *testing.T) {
 		same  int
 	}{
 		{"equal", compare.BySignal, record(base...), nil, 4},
-		{"dropped", compare.BySignal, with(func(n []note) []note { return slices.Delete(n, 1, 2) }),
-			[]string{"onlyLeft 2 0 call at 2 1+40ms"}, 3},
-		{"inserted", compare.BySignal, with(func(n []note) []note { return slices.Insert(n, 1, note{"x", "error", "", 50 * ms}) }),
-			[]string{"onlyRight 0 2 error at 1+40ms 2"}, 4}, // entry 2 comes 40 ms later, before the 50 ms are over
-		{"changed", compare.BySignal, with(func(n []note) []note { n[2].text = "z"; return n }),
-			[]string{"changed 3 3 call at 3 3"}, 3},
-		{"reordered", compare.BySignal, with(func(n []note) []note { n[0], n[1] = n[1], n[0]; return n }),
-			[]string{"reordered 1 2 plan at 1 0"}, 3},
-		{"by number", compare.BySeq, with(func(n []note) []note { return slices.Delete(n, 1, 2) }),
-			[]string{"changed 2 2 call at 2 2", "changed 3 3 call at 3 3", "onlyLeft 4 0 done at 4 3+9ms"}, 1},
-		{"by time", compare.ByTime, with(func(n []note) []note { n[1].at++; return n }),
-			[]string{"onlyLeft 2 0 call at 2 1+40ms", "onlyRight 0 2 call at 2+1ns 2"}, 3},
+		{
+			"dropped", compare.BySignal, with(func(n []note) []note { return slices.Delete(n, 1, 2) }),
+			[]string{"onlyLeft 2 0 call at 2 1+40ms"},
+			3,
+		},
+		{
+			"inserted", compare.BySignal, with(func(n []note) []note { return slices.Insert(n, 1, note{"x", "error", "", 50 * ms}) }),
+			[]string{"onlyRight 0 2 error at 1+40ms 2"},
+			4,
+		}, // entry 2 comes 40 ms later, before the 50 ms are over
+		{
+			"changed", compare.BySignal, with(func(n []note) []note { n[2].text = "z"; return n }),
+			[]string{"changed 3 3 call at 3 3"},
+			3,
+		},
+		{
+			"reordered", compare.BySignal, with(func(n []note) []note { n[0], n[1] = n[1], n[0]; return n }),
+			[]string{"reordered 1 2 plan at 1 0"},
+			3,
+		},
+		{
+			"by number", compare.BySeq, with(func(n []note) []note { return slices.Delete(n, 1, 2) }),
+			[]string{"changed 2 2 call at 2 2", "changed 3 3 call at 3 3", "onlyLeft 4 0 done at 4 3+9ms"},
+			1,
+		},
+		{
+			"by time", compare.ByTime, with(func(n []note) []note { n[1].at++; return n }),
+			[]string{"onlyLeft 2 0 call at 2 1+40ms", "onlyRight 0 2 call at 2+1ns 2"},
+			3,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := diff(t, left, c.right, c.by)

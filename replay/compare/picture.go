@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
@@ -28,13 +29,21 @@ const pictureWidth = 480
 func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
 	a, errA := film.FrameOf(left)
 	b, errB := film.FrameOf(right)
-	switch {
-	case errA != nil && errB != nil:
-		return nil, nil
-	case errA != nil || errB != nil:
-		return &PictureDiff{Share: 1}, nil
+	if errA != nil && errB != nil {
+		return nil, nil //nolint:nilerr // neither has a stage to draw
+	}
+	if errA != nil || errB != nil {
+		return &PictureDiff{Share: 1}, nil //nolint:nilerr // one alone has a stage to draw
 	}
 	a.Mark, b.Mark = "", "" // they differ between a session and its fork, whatever happens
+	return pictures(a, b)
+}
+
+// pictures compares two frames, of which one may be nil.
+func pictures(a, b *stage.Frame) (*PictureDiff, error) {
+	if a == nil || b == nil {
+		return &PictureDiff{Share: 1}, nil
+	}
 	d := &PictureDiff{Figures: picture.Differences(a, b, 0)}
 	// Two rasterizers, because an image is valid until the next one of its rasterizer.
 	before := picture.NewRasterizer().Image(picture.Draw(a, picture.Options{Width: pictureWidth}), 0)

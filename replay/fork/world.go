@@ -185,7 +185,7 @@ func whatOf(r signal.Record) string {
 func (w *walk) decide(e *eventlog.Entry) error {
 	r, err := session.WorldRecordOf(e)
 	if err != nil {
-		return w.keep(e) //nolint:nilerr // an unreadable entry changes nothing in either world
+		return w.keep(e) // an unreadable entry changes nothing in either world
 	}
 	switch r.Word {
 	case agents.WordEffect:

@@ -3,6 +3,7 @@ package provenance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -107,7 +108,7 @@ func settings(ctx context.Context, r *replay.Replay, path StatePath, from eventl
 	}
 	w.now = w.read()
 	err = walk(ctx, r, f, to, w)
-	if context.Cause(ctx) == errEnough {
+	if errors.Is(context.Cause(ctx), errEnough) {
 		return nil
 	}
 	if err == nil {

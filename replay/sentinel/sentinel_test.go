@@ -70,7 +70,7 @@ func (s *adder) View() any                { return int64(s.sum) }
 func (s *adder) Append(dst []byte) []byte { return binary.BigEndian.AppendUint64(dst, s.sum) }
 
 func adders(version uint32, bug bool) projection.Set {
-	make := func(name string, version uint32, bug bool) projection.Projection {
+	counter := func(name string, version uint32, bug bool) projection.Projection {
 		return projection.Projection{
 			Name: name, Version: version, New: func() projection.State { return &adder{bug: bug} },
 			Restore: func(data []byte) (projection.State, error) {
@@ -78,7 +78,7 @@ func adders(version uint32, bug bool) projection.Set {
 			},
 		}
 	}
-	return projection.Set{make("sound", 1, false), make("sum", version, bug)}
+	return projection.Set{counter("sound", 1, false), counter("sum", version, bug)}
 }
 
 func take(t require.TestingT, src tape, points int) *sentinel.KeptDigests {

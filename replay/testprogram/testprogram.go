@@ -156,13 +156,13 @@ func (r *run) do(ctx context.Context, stdin []byte, env []string) (*os.ProcessSt
 	if err != nil {
 		return nil, &StartError{args[0], err}
 	}
-	defer inWrite.Close()
+	defer func() { _ = inWrite.Close() }()
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
 		_ = inRead.Close()
 		return nil, &StartError{args[0], err}
 	}
-	defer outRead.Close()
+	defer func() { _ = outRead.Close() }()
 
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inRead, outWrite, outWrite

@@ -190,7 +190,7 @@ func TestNoTerminal(t *testing.T) {
 // output open. Those of its group are dead afterwards.
 func TestProcessesLeftBehind(t *testing.T) {
 	for _, escapes := range []bool{false, true} {
-		dir, err := os.MkdirTemp("", "p") // short enough for the name of a socket
+		dir, err := os.MkdirTemp("", "p") //nolint:usetesting // a short path, for the name of a socket
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		listener, err := net.Listen("unix", filepath.Join(dir, "s"))

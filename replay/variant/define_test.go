@@ -37,7 +37,7 @@ func TestDefineReplaces(t *testing.T) {
 	v, err := variant.New(bg, parent, variant.Edits{Define: parse(t, `[`+walk+`]`)})
 	require.NoError(t, err)
 	require.Equal(t, eventlog.Seq(2), v.Shared())
-	require.Equal(t, parent.entries[1], all(t, v, 1)[1])
+	require.Equal(t, parent.List[1], all(t, v, 1)[1])
 	require.Contains(t, declaredIn(t, v)["choreography walk"], "pulse")
 	require.Equal(t, parent.Head().Seq, v.Head().Seq)
 }

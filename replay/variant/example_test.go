@@ -24,7 +24,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for e := range v.Entries(ctx, 2) {
+	for e, err := range v.Entries(ctx, 2) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(e.Seq, e.Kind, e.At)
 	}
 	r := session.NewReplay(v, session.Projections(session.ProjectionConfig{}), nil)

@@ -3,77 +3,23 @@ package variant_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/eventlog/chain"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // tape is a session in memory.
-type tape struct {
-	entries []eventlog.Entry
-	reads   int // entries yielded
-}
-
-func (s *tape) Name() string           { return "tape" }
-func (s *tape) Genesis() eventlog.Hash { return chain.Genesis("tape") }
-func (s *tape) Head() eventlog.Head {
-	if len(s.entries) == 0 {
-		return eventlog.Head{Hash: s.Genesis()}
-	}
-	return s.entries[len(s.entries)-1].Head()
-}
-
-func (s *tape) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
-	return func(yield func(eventlog.Entry, error) bool) {
-		for i := max(int(from), 1) - 1; i < len(s.entries); i++ {
-			if err := ctx.Err(); err != nil {
-				yield(eventlog.Entry{}, err)
-				return
-			}
-			s.reads++
-			if !yield(s.entries[i], nil) {
-				return
-			}
-		}
-	}
-}
-
-// add appends an entry as a log does.
-func (s *tape) add(d eventlog.Draft) {
-	sealed, _ := chain.AppendBatch(nil, s.Head(), []eventlog.Draft{d}, "")
-	batch, err := chain.OpenBatch(sealed)
-	if err != nil {
-		panic(err)
-	}
-	_, body, hash, err := batch.Next()
-	if err != nil {
-		panic(err)
-	}
-	e := eventlog.Entry{Seq: batch.First, Hash: *hash, Batch: 1}
-	if err := chain.DecodeBody(&e, body); err != nil {
-		panic(err)
-	}
-	s.entries = append(s.entries, e)
-}
+type tape = enginetest.Tape
 
 // taped returns the session with the entries that build makes.
-func taped(build func(d *session.Drafts)) *tape {
-	var d session.Drafts
-	build(&d)
-	s := &tape{}
-	for _, draft := range d.List() {
-		s.add(draft)
-	}
-	return s
-}
+func taped(build func(d *session.Drafts)) *tape { return enginetest.Taped(build) }
 
 // parse returns declarations from their JSON text.
 func parse(t require.TestingT, text string) []language.Declaration {

@@ -33,7 +33,7 @@ type changed struct {
 // model applies changes to the list of all drafts.
 func model(parent *tape, c variant.Edits) []changed {
 	var list []changed
-	for _, e := range parent.entries {
+	for _, e := range parent.List {
 		list = append(list, changed{eventlog.Draft{Kind: e.Kind, At: e.At, Data: e.Data}, e.Seq})
 	}
 	for seq, data := range c.Set {
@@ -78,7 +78,7 @@ func genChanges(t *rapid.T, parent *tape) (c variant.Edits) {
 		case 0:
 			c.Drop = append(c.Drop, seq)
 		case 1:
-			if parent.entries[seq-1].Kind == eventlog.KindSignal {
+			if parent.List[seq-1].Kind == eventlog.KindSignal {
 				c.Set[seq] = data("go", 99)
 			}
 		case 2:
@@ -123,7 +123,7 @@ func TestProperty(t *testing.T) {
 			w := want[i]
 			require.Equal(t, eventlog.Seq(i+1), e.Seq)
 			require.Equal(t, w.Draft, eventlog.Draft{Kind: e.Kind, At: e.At, Data: e.Data}, "entry %d", e.Seq)
-			require.Equal(t, e.Seq <= v.Shared(), parent.entries[min(i, len(parent.entries)-1)].Head() == e.Head(), "entry %d", e.Seq)
+			require.Equal(t, e.Seq <= v.Shared(), parent.List[min(i, len(parent.List)-1)].Head() == e.Head(), "entry %d", e.Seq)
 			require.False(t, hashes[e.Hash], "entry %d", e.Seq)
 			hashes[e.Hash] = true
 			at, recorded := v.Parent(e.Seq)
@@ -132,8 +132,8 @@ func TestProperty(t *testing.T) {
 				require.Equal(t, w.parent, at)
 				require.Equal(t, e.Seq, v.Seq(at))
 			}
-			again.add(w.Draft)
-			require.Equal(t, again.entries[i].Body, e.Body, "entry %d", e.Seq)
+			again.Add(w.Draft)
+			require.Equal(t, again.List[i].Body, e.Body, "entry %d", e.Seq)
 		}
 		require.Equal(t, got[len(got)-1].Head(), v.Head())
 		for i := range got {
@@ -150,13 +150,13 @@ func TestDropProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parent := genSong(t)
 		drop := rapid.SliceOfDistinct(rapid.Custom(func(t *rapid.T) eventlog.Seq {
-			return eventlog.Seq(rapid.IntRange(2, len(parent.entries)).Draw(t, "seq"))
+			return eventlog.Seq(rapid.IntRange(2, len(parent.List)).Draw(t, "seq"))
 		}), rapid.ID[eventlog.Seq]).Draw(t, "drop")
 		v, err := variant.New(bg, parent, variant.Edits{Drop: drop})
 		require.NoError(t, err)
 
 		f := projection.NewFold(session.Projections(session.ProjectionConfig{}), parent.Genesis())
-		for _, e := range parent.entries {
+		for _, e := range parent.List {
 			for _, st := range f.States() {
 				if !slices.Contains(drop, e.Seq) {
 					st.Advance(e.At)
@@ -164,7 +164,7 @@ func TestDropProperty(t *testing.T) {
 				}
 			}
 		}
-		f.Advance(parent.entries[len(parent.entries)-1].At + 130*ms)
+		f.Advance(parent.List[len(parent.List)-1].At + 130*ms)
 		got := digestsAt(t, v)
 		for _, d := range f.Digests() {
 			if d.Name != session.ProjectionSession {
@@ -185,8 +185,8 @@ func TestNothingChanged(t *testing.T) {
 	}
 	v, err := variant.New(bg, parent, variant.Edits{Until: 6})
 	require.NoError(t, err)
-	require.Equal(t, parent.entries[5].Head(), v.Head())
-	require.Equal(t, parent.entries[:6], all(t, v, 1))
+	require.Equal(t, parent.List[5].Head(), v.Head())
+	require.Equal(t, parent.List[:6], all(t, v, 1))
 }
 
 // Equal heads are equal histories: other changes give other hashes from the first one on.
@@ -196,10 +196,15 @@ func TestHeadsDiffer(t *testing.T) {
 	draft := []eventlog.Draft{{Kind: eventlog.KindSignal, At: 150 * ms, Data: data("go", 3)}}
 	later := []eventlog.Draft{{Kind: eventlog.KindSignal, At: 160 * ms, Data: data("go", 3)}}
 	for _, c := range []variant.Edits{
-		{Drop: []eventlog.Seq{6}}, {Drop: []eventlog.Seq{7}}, {Drop: []eventlog.Seq{6, 7}},
-		{Swap: []eventlog.Seq{6}}, {Swap: []eventlog.Seq{7}},
-		{Set: map[eventlog.Seq][]byte{6: data("go", 3)}}, {Set: map[eventlog.Seq][]byte{6: data("go", 4)}},
-		{Insert: []variant.Inserted{{Before: 7, Drafts: draft}}}, {Insert: []variant.Inserted{{Before: 8, Drafts: draft}}},
+		{Drop: []eventlog.Seq{6}},
+		{Drop: []eventlog.Seq{7}},
+		{Drop: []eventlog.Seq{6, 7}},
+		{Swap: []eventlog.Seq{6}},
+		{Swap: []eventlog.Seq{7}},
+		{Set: map[eventlog.Seq][]byte{6: data("go", 3)}},
+		{Set: map[eventlog.Seq][]byte{6: data("go", 4)}},
+		{Insert: []variant.Inserted{{Before: 7, Drafts: draft}}},
+		{Insert: []variant.Inserted{{Before: 8, Drafts: draft}}},
 		{Insert: []variant.Inserted{{Before: 7, Drafts: later}}},
 	} {
 		v, err := variant.New(bg, parent, c)
@@ -214,14 +219,14 @@ func TestHeadsDiffer(t *testing.T) {
 // are not those of the variant.
 func TestCostAndEnd(t *testing.T) {
 	parent := song(t, slices.Repeat([]string{"go"}, 500)...)
-	parent.reads = 0
+	parent.Reads = 0
 	v, err := variant.New(bg, parent, variant.Edits{Drop: []eventlog.Seq{20}, Insert: []variant.Inserted{{Before: 300, Drafts: []eventlog.Draft{{Kind: eventlog.KindSignal, Data: data("go", 1)}}}}})
 	require.NoError(t, err)
-	require.Equal(t, 2, parent.reads)
-	parent.add(eventlog.Draft{Kind: eventlog.KindSignal, At: time.Hour, Data: data("go", 1)})
-	parent.reads = 0
+	require.Equal(t, 2, parent.Reads)
+	parent.Add(eventlog.Draft{Kind: eventlog.KindSignal, At: time.Hour, Data: data("go", 1)})
+	parent.Reads = 0
 	require.Len(t, all(t, v, 503), 4)
-	require.Equal(t, 4, parent.reads)
+	require.Equal(t, 4, parent.Reads)
 }
 
 func TestImpossible(t *testing.T) {
@@ -316,7 +321,7 @@ func TestSnapshots(t *testing.T) {
 		Restore: func([]byte) (projection.State, error) { return nil, errDamaged },
 	})
 	f := projection.NewFold(set.Core(), parent.Genesis())
-	for _, e := range parent.entries {
+	for _, e := range parent.List {
 		require.NoError(t, f.Apply(&e))
 		if e.Seq%10 == 0 {
 			require.NoError(t, store.Put("tape", f.Image()))
@@ -324,10 +329,10 @@ func TestSnapshots(t *testing.T) {
 	}
 	v, err := variant.New(bg, parent, variant.Edits{Drop: []eventlog.Seq{325}})
 	require.NoError(t, err)
-	parent.reads = 0
+	parent.Reads = 0
 	_, err = session.NewReplay(v, set.Core(), store).At(bg, replay.Moment{Seq: 600})
 	require.NoError(t, err)
-	require.Equal(t, 600-320+1, parent.reads)
+	require.Equal(t, 600-320+1, parent.Reads)
 	_, err = session.NewReplay(v, set, store).At(bg, replay.Moment{Seq: 600})
 	require.NoError(t, err)
 	kept, err := store.List(snapshot.ApartName("tape", "apart", 1))

@@ -52,7 +52,7 @@ func (d *Debugger) body(rows int) []string {
 		return pane("keys", d.helpLines(), d.cols, rows)
 	case d.cols >= sideCols && rows >= belowRows:
 		side := min(d.cols*2/5, 60)
-		return beside(d.stage(d.cols-side-1, rows), d.cols-side-1, "│", d.sidePanes(side, rows))
+		return beside(d.stage(d.cols-side-1, rows), "│", d.sidePanes(side, rows))
 	case rows >= belowRows:
 		top := rows / 2
 		if d.cols < splitCols {
@@ -60,7 +60,7 @@ func (d *Debugger) body(rows int) []string {
 		}
 		left := d.cols / 2
 		return slices.Concat(d.stage(d.cols, top),
-			beside(d.entriesPane(left, rows-top), left, "│", d.valuePane(d.cols-left-1, rows-top)))
+			beside(d.entriesPane(left, rows-top), "│", d.valuePane(d.cols-left-1, rows-top)))
 	}
 	return d.stage(d.cols, rows)
 }
@@ -100,7 +100,7 @@ func (d *Debugger) stage(cols, rows int) []string {
 }
 
 // beside joins rows of a width with others on their right.
-func beside(left []string, cols int, between string, right []string) []string {
+func beside(left []string, between string, right []string) []string {
 	out := make([]string, len(left))
 	for i := range out {
 		out[i] = left[i] + between

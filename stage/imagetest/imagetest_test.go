@@ -53,14 +53,14 @@ func TestCompareAgainstAModel(t *testing.T) {
 			x, y := rapid.IntRange(0, size.X-1).Draw(t, "left"), rapid.IntRange(0, size.Y-1).Draw(t, "top")
 			opt.Region = image.Rect(x, y, rapid.IntRange(x+1, size.X).Draw(t, "right"), rapid.IntRange(y+1, size.Y).Draw(t, "bottom"))
 		}
-		clear := func(image.Point) bool { return true }
+		compared := func(image.Point) bool { return true }
 		if rapid.Bool().Draw(t, "has mask") {
 			row := rapid.IntRange(0, size.Y-1).Draw(t, "masked row")
 			mask := image.NewAlpha(image.Rectangle{Min: image.Pt(3, 4), Max: size.Add(image.Pt(3, 4))})
 			for x := range size.X {
 				mask.SetAlpha(3+x, 4+row, color.Alpha{1})
 			}
-			opt.Mask, clear = mask, func(at image.Point) bool { return at.Y != row }
+			opt.Mask, compared = mask, func(at image.Point) bool { return at.Y != row }
 			if opt.Region.Dy() == 1 && opt.Region.Min.Y == row {
 				_, err := imagetest.New(want, opt)
 				require.EqualError(t, err, "imagetest: the mask leaves no pixel to compare")
@@ -77,7 +77,7 @@ func TestCompareAgainstAModel(t *testing.T) {
 		for y := range size.Y {
 			for x := range size.X {
 				at := image.Pt(x, y)
-				if !clear(at) || !opt.Region.Empty() && !at.In(opt.Region) {
+				if !compared(at) || !opt.Region.Empty() && !at.In(opt.Region) {
 					continue
 				}
 				a, b := want.RGBAAt(x, y), drawn.RGBAAt(x, y)

@@ -74,10 +74,10 @@ func (s *stylist) sounds() (shapes []shape) {
 	beside := map[int]int{}
 	for _, sound := range s.f.Sounds[max(0, len(s.f.Sounds)-64):] {
 		age := s.f.At - sound.At
-		if age < 0 || age >= soundLasts {
+		if age < 0 || age >= SoundLasts {
 			continue
 		}
-		p := float64(age) / float64(soundLasts)
+		p := float64(age) / float64(SoundLasts)
 		name := shorten(strings.TrimSpace(clean(sound.Sound)), size, false, float64(130*s.u))
 		w := float64(26*s.u) + width(name, size, false)
 		high := float64(20 * s.u)

@@ -118,7 +118,7 @@ func (t *terminal) frame(f *stage.Frame) {
 	}
 	corner := t.rows - 1
 	for _, s := range f.Sounds[max(0, len(f.Sounds)-64):] {
-		if age := f.At - s.At; age < 0 || age >= soundLasts {
+		if age := f.At - s.At; age < 0 || age >= SoundLasts {
 			continue
 		}
 		note := "♪ " + displaywidth.TruncateString(strings.TrimSpace(clean(s.Sound)), 20, "…")

@@ -18,6 +18,7 @@ import (
 	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/internal/lint"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/replay/edits"
 	"github.com/sajou-dev/sajou-go/replay/variant"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -100,30 +101,59 @@ func (a *App) readDefinitions(ctx context.Context, c *language.Catalog, argument
 	if err != nil {
 		return e, err
 	}
+	e, refused, err := compileFiles(ctx, c, files)
+	if err != nil {
+		return e, err
+	}
+	if len(refused) > 0 {
+		return e, a.refuse(argument, refused)
+	}
+	for _, f := range files {
+		a.printDiagnostics(f.diagnostics)
+	}
+	return e, nil
+}
+
+// compileFiles reads the definitions of files, which may refer to the catalog and to each
+// other, and returns the files that have errors, if there are any.
+func compileFiles(ctx context.Context, c *language.Catalog, files []*definitionFile) (e variant.Edits, refused []*definitionFile, err error) {
 	// A file that refers to a later one is read again after that.
 	for waiting := files; len(waiting) > 0; {
 		var left []*definitionFile
 		for _, f := range waiting {
 			if err := Interruptibly(ctx, func() { c = f.read(c) }); err != nil {
-				return e, err
+				return e, nil, err
 			}
 			if f.diagnostics.Refused() {
 				left = append(left, f)
 			}
 		}
 		if len(left) == len(waiting) {
-			return e, a.refuse(argument, left)
+			return e, left, nil
 		}
 		waiting = left
 	}
 	for _, f := range files {
-		a.printDiagnostics(f.diagnostics)
 		e.Define = append(e.Define, f.declared...)
 		if f.policy != nil {
 			e.Policy = f.policy
 		}
 	}
-	return e, nil
+	return e, nil, nil
+}
+
+// CompileVersion returns the changes that a version of definition files makes, which may
+// refer to the catalog. The error is an [*edits.RefusedError] with the first diagnostic.
+func CompileVersion(ctx context.Context, c *language.Catalog, v *edits.Version, sources []edits.VersionFile) (variant.Edits, error) {
+	var files []*definitionFile
+	for _, f := range sources {
+		files = append(files, &definitionFile{name: f.Name, text: f.Text})
+	}
+	e, refused, err := compileFiles(ctx, c, files)
+	if err == nil && len(refused) > 0 {
+		err = &edits.RefusedError{Version: v.Name, Reason: errors.New(refused[0].diagnostics.Only(authored.SeverityError)[0].String())}
+	}
+	return e, err
 }
 
 // refuse prints the diagnostics of files and returns the error about them.

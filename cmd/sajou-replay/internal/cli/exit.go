@@ -144,7 +144,7 @@ func VerdictOnly(err error, incomplete bool) error {
 
 // packages are the prefixes by which errors name their package. They mean nothing
 // to the user of a command.
-var packages = []string{"sajou: ", "eventlog: ", "replay: ", "bisect: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: ", "provenance: ", "compare: ", "corpus: ", "sentinel: ", "searchlog: "}
+var packages = []string{"sajou: ", "eventlog: ", "replay: ", "bisect: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: ", "provenance: ", "compare: ", "corpus: ", "sentinel: ", "searchlog: ", "variant: ", "edits: ", "versions: "}
 
 // OneLine returns a message in one line, without the names of packages.
 func OneLine(message string) string {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,6 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/stage/debugger"
@@ -358,7 +356,7 @@ func (s *commandPrinter) write(c *choreography.Command) error {
 		return err
 	}
 	if s.o.Format == "text" {
-		return s.o.Item(commandText(s.seq, c), nil)
+		return s.o.Item(cli.CommandText(s.seq, c), nil)
 	}
 	line, err := cli.Marshal(c)
 	if err != nil {
@@ -366,35 +364,4 @@ func (s *commandPrinter) write(c *choreography.Command) error {
 	}
 	line = append(line[:len(line)-1], fmt.Sprintf(`,"seq":%d}`, s.seq)...)
 	return s.o.Item("", line)
-}
-
-// commandText writes a command as one line of a table.
-func commandText(seq eventlog.Seq, c *choreography.Command) string {
-	var detail string
-	switch c.Kind {
-	case choreography.CommandInterrupt:
-		detail = fmt.Sprintf("%s by %s", c.CorrelationID, c.InterruptedBy)
-	case choreography.CommandStart:
-		detail = fmt.Sprintf("%s %s %vms %s %s", c.Action, c.EntityRef, c.Duration, c.Easing, paramsText(c.Params))
-	case choreography.CommandUpdate:
-		detail = fmt.Sprintf("%s %s %3.0f%%", c.Action, c.EntityRef, c.Progress*100)
-	default:
-		detail = fmt.Sprintf("%s %s %s", c.Action, c.EntityRef, paramsText(c.Params))
-	}
-	where := "      "
-	if seq > 0 {
-		where = fmt.Sprintf("%6d", seq)
-	}
-	return strings.TrimRight(fmt.Sprintf("%s  %s  %-10s %-9s  %s", where, cli.ClockText(c.At), c.PerformanceID, c.Kind, termtext.Printable(detail)), " ")
-}
-
-func paramsText(params map[string]any) string {
-	if len(params) == 0 {
-		return ""
-	}
-	data, err := cli.Marshal(params)
-	if err != nil {
-		return ""
-	}
-	return termtext.Clip(string(data), 70)
 }

@@ -380,7 +380,7 @@ func rehearseScenario(ctx context.Context, o *cli.Output, file string, s *rehear
 		return false, err
 	}
 	for i := range commands {
-		if err := o.Item(commandText(0, &commands[i]), nil); err != nil {
+		if err := o.Item(cli.CommandText(0, &commands[i]), nil); err != nil {
 			return false, err
 		}
 	}

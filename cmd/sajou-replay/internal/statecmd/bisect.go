@@ -27,13 +27,15 @@ type bisectFlags struct {
 	defines         cli.Definitions
 
 	seeSeq, seeTime bool // of see
+
+	over overFlags
 }
 
 // Bisect returns the command "bisect".
 func Bisect(a *cli.App) *cobra.Command {
 	var b bisectFlags
 	cmd := &cobra.Command{
-		Use:   "bisect [SESSION] [--good ADDR] [--bad ADDR] (--where EXPR | --image PNG | -- COMMAND ARG...)",
+		Use:   "bisect [SESSION] [--over defs DIR] [--good ADDR] [--bad ADDR] (--where EXPR | --image PNG | -- COMMAND ARG...)",
 		Short: "Find where a session goes wrong, with few tests",
 		Long: `Bisect finds where a session turns from good to bad, between a good moment and
 a later bad one, and the instant at which it does.
@@ -82,6 +84,8 @@ until the majority is right with probability P: each run is taken to be wrong
 with the probability --flake, independently, and before the first run good and
 bad are equally likely.
 
+` + overHelp + `
+
 ` + keptSearchHelp + `
 
 ` + cli.DefinitionsHelp + `
@@ -97,7 +101,9 @@ could not be drawn, and 125 if an end cannot be tested.`,
   sajou-replay bisect --where 'state.workspace["main.go"].text.contains("panic(")'
   sajou-replay bisect night-shift -- sh -c 'grep -qv smoke'
   sajou-replay bisect night-shift --find all --repeat 3 -- sh -c 'grep -qv smoke'
-  sajou-replay bisect --image good.png --max-diff 1% --mask mask.png`,
+  sajou-replay bisect --image good.png --max-diff 1% --mask mask.png
+  sajou-replay bisect --over defs versions --changed picture --at 36+50ms
+  sajou-replay bisect --over defs versions --where 'state.stage.entities.smith.x > 400.0'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, command := args, []string(nil)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -107,8 +113,8 @@ could not be drawn, and 125 if an end cannot be tested.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.good, "good", "0", "`ADDR` of a good moment")
-	f.StringVar(&b.bad, "bad", "end", "`ADDR` of a later, bad moment")
+	f.StringVar(&b.good, "good", "0", "`ADDR` of a good moment, or with --over a version")
+	f.StringVar(&b.bad, "bad", "end", "`ADDR` of a later, bad moment, or with --over a version")
 	f.StringVar(&b.expr, "where", "", "the state is bad if `EXPR` is true")
 	b.look.flags(cmd, "the state is bad if the picture equals the PNG")
 	f.StringVar(&b.find, "find", "any", "find `WHICH` transition: any, first, last or all")
@@ -123,6 +129,7 @@ could not be drawn, and 125 if an end cannot be tested.`,
 	b.defines.Flag(cmd)
 	f.Bool("moment", false, "")
 	_ = f.MarkHidden("moment") // bisect always goes on to the instant
+	b.over.flags(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	cmd.AddCommand(keptCommands(a)...)
 	return cmd
@@ -130,11 +137,14 @@ could not be drawn, and 125 if an end cannot be tested.`,
 
 // check refuses flags that do not fit each other.
 func (b *bisectFlags) check(cmd *cobra.Command, command []string) error {
-	if cli.Count(b.expr != "", b.look.image != "", len(command) > 0) != 1 {
+	if err := b.over.check(cmd); err != nil {
+		return err
+	}
+	if cli.Count(b.expr != "", b.look.image != "", len(command) > 0, b.over.changed != "") != 1 {
 		return cli.Misuse("bisect needs one test: --where EXPR, --image PNG, or a command after --")
 	}
 	for name, needs := range map[string]bool{
-		"timeout": len(command) > 0, "see": len(command) > 0, "repeat": b.expr == "", "confidence": b.expr == "", "jobs": b.expr == "", "probe": b.expr == "",
+		"timeout": len(command) > 0, "see": len(command) > 0, "repeat": !b.cheap(), "confidence": !b.cheap(), "jobs": !b.cheap(), "probe": !b.cheap(),
 	} {
 		if cmd.Flags().Changed(name) && !needs {
 			return cli.Misuse("--%s is for tests that are expensive to run; omit it", name)
@@ -172,6 +182,9 @@ func (b *bisectFlags) check(cmd *cobra.Command, command []string) error {
 	return b.look.check(cmd)
 }
 
+// cheap reports whether the test judges every candidate.
+func (b *bisectFlags) cheap() bool { return b.expr != "" || b.over.changed != "" }
+
 // maxJobs bounds the tests that run at the same time.
 const maxJobs = 256
 
@@ -185,6 +198,10 @@ func (b *bisectFlags) goal() (bisect.Goal, error) {
 }
 
 func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []string) error {
+	dir := ""
+	if b.over.kind != "" {
+		names, dir = b.over.splitFolder(names)
+	}
 	if len(names) > 1 {
 		return cli.Misuse("too many arguments: %q; put the command to run after --", names[1])
 	}
@@ -199,17 +216,12 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 	if err != nil {
 		return err
 	}
-	var predicate *where.Predicate
-	if b.expr != "" {
-		if predicate, err = cli.Compile(b.expr); err != nil {
-			return err
-		}
+	made, err := b.compile(cmd.Context(), command)
+	if err != nil {
+		return err
 	}
-	var compared *referenceImage
-	if b.look.image != "" {
-		if compared, err = b.look.load(cmd.Context()); err != nil {
-			return err
-		}
+	if b.over.kind != "" {
+		return b.runOver(cmd, a, name, dir, goal, made)
 	}
 	for _, address := range []string{b.good, b.bad} {
 		if _, err := cli.ParseAddress(address); err != nil {
@@ -224,30 +236,50 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 	if err := a.SeeThrough(cmd.Context(), t, b.defines); err != nil {
 		return err
 	}
-	if predicate != nil {
-		if err := t.FoldFor(&predicate.Expression); err != nil {
-			return err
-		}
-	}
 	s := &bisection{a: a, t: t, cfg: bisect.Config{
-		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: predicate == nil},
+		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: !b.cheap()},
 		Repeat:  b.repeat, Jobs: b.jobs, Every: b.every,
 	}}
+	if s.test, err = b.test(a, t, made); err != nil {
+		return err
+	}
 	if s.from, err = t.Resolve(cmd.Context(), b.good); err != nil {
 		return err
 	}
 	if s.to, err = t.Resolve(cmd.Context(), b.bad); err != nil {
 		return err
 	}
-	switch {
-	case compared != nil:
-		s.test = compared.bisectTest()
-	case predicate != nil:
-		s.test = expressionTest(predicate)
-	default:
-		s.test = b.programTest(t, a, command)
-	}
 	return s.run(cmd.Context())
+}
+
+// compiledTest is the test of the flags before the session is open. One member is set, or
+// none with --changed.
+type compiledTest struct {
+	predicate *where.Predicate
+	compared  *referenceImage
+	command   []string
+}
+
+func (b *bisectFlags) compile(ctx context.Context, command []string) (made compiledTest, err error) {
+	made.command = command
+	if b.expr != "" {
+		made.predicate, err = cli.Compile(b.expr)
+	} else if b.look.image != "" {
+		made.compared, err = b.look.load(ctx)
+	}
+	return made, err
+}
+
+// test returns the test for a session.
+func (b *bisectFlags) test(a *cli.App, t *cli.OpenedSession, made compiledTest) (bisect.Test, error) {
+	switch {
+	case made.compared != nil:
+		return made.compared.bisectTest(), nil
+	case made.predicate != nil:
+		return expressionTest(made.predicate), t.FoldFor(&made.predicate.Expression)
+	default:
+		return b.programTest(t, a, made.command), nil
+	}
 }
 
 // expressionTest is a test that finds a state bad if the expression is true.

@@ -102,16 +102,26 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 
 // exit returns the exit code of an answer.
 func (b *bisection) exit(out *bisect.Findings) error {
+	if len(out.Conflicts) > 0 {
+		return nondeterministic(out.Conflicts[0], out.Search.Stretches()[out.Conflicts[0].Index].From.String())
+	}
+	return exitOf(out.Conclusion, out.Conclusive())
+}
+
+// nondeterministic is the error for a test that contradicts itself at a candidate.
+func nondeterministic(c bisect.Conflict, at string) error {
+	return cli.Fail(cli.ExitInconclusive, "the test is nondeterministic: for the same input at %s it said %v, then %v; make it depend on its input alone, or use --repeat or --confidence", at, c.Was, c.Now)
+}
+
+// exitOf returns the exit code of a conclusion, of which whole says that every candidate that
+// can be judged was judged.
+func exitOf(c bisect.Conclusion, whole bool) error {
 	switch {
-	case len(out.Conflicts) > 0:
-		at := out.Search.Stretches()[out.Conflicts[0].Index].From
-		c := out.Conflicts[0]
-		return cli.Fail(cli.ExitInconclusive, "the test is nondeterministic: for the same input at %v it said %v, then %v; make it depend on its input alone, or use --repeat or --confidence", at, c.Was, c.Now)
-	case out.Conclusive() && out.Found, out.Goal == bisect.Any && out.Exact() && len(out.Islands()) == 0:
+	case whole && c.Exact(), c.Goal == bisect.Any && c.Exact() && len(c.Islands()) == 0:
 		return nil
-	case out.Conclusive() && !anyBad(out.Phases):
+	case whole && !anyBad(c.Phases):
 		return cli.AnswerNo
-	case out.Conclusive():
+	case whole && !c.Found:
 		return nil // bad from the beginning of the range
 	}
 	return &cli.ExitError{Code: cli.ExitInconclusive}

@@ -128,7 +128,11 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 	if err := t.FoldFor(expression); err != nil {
 		return err
 	}
-	s, err := stepAt(cmd.Context(), t, address, needs)
+	m, err := t.Travel.Resolve(cmd.Context(), address)
+	var s *replay.ScanStep
+	if err == nil {
+		s, err = t.Travel.StepAt(cmd.Context(), m, needs)
+	}
 	if errors.Is(err, replay.ErrNoAddress) {
 		return &cli.ExitError{Code: cli.ExitUntestable, Cause: err}
 	}
@@ -153,6 +157,7 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 		return cli.AnswerNo
 	case bisect.Skip:
 		return &cli.ExitError{Code: cli.ExitUntestable}
+	case bisect.Good:
 	}
 	return nil
 }
@@ -166,23 +171,6 @@ func withoutPanic(run func() error) (err error) {
 		}
 	}()
 	return run()
-}
-
-// stepAt returns the step of a walk over the moments at one of them. It is valid until the
-// next fold of the session.
-func stepAt(ctx context.Context, t *cli.OpenedSession, address replay.Address, needs replay.Needs) (*replay.ScanStep, error) {
-	m, err := t.Travel.Resolve(ctx, address)
-	if err != nil {
-		return nil, err
-	}
-	if m.Seq == 0 {
-		f, err := t.Travel.At(ctx, m)
-		return &replay.ScanStep{Moment: m, Kind: replay.EdgeMoment, Fold: f}, err
-	}
-	for s, err := range t.Travel.Moments(ctx, replay.MomentRange{From: m, To: m}, needs|replay.NeedsState) {
-		return s, err
-	}
-	return nil, ctx.Err()
 }
 
 func resultOf(wrong bool) bisect.TestResult {

@@ -264,11 +264,15 @@ func foldDifference(a, b *projection.Fold) (stateChange, *pictureDifference, err
 	if err != nil || p == nil {
 		return change, nil, err
 	}
+	return change, viewPicture(p), nil
+}
+
+func viewPicture(p *compare.PictureDiff) *pictureDifference {
 	d := &pictureDifference{Share: p.Share, Changes: []string{}}
 	for _, f := range p.Figures {
 		d.Changes = append(d.Changes, f.String())
 	}
-	return change, d, nil
+	return d
 }
 
 // mostInText bounds the lines of each part of a comparison as text.

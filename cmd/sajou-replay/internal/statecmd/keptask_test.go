@@ -51,7 +51,7 @@ func TestAsk(t *testing.T) {
 	whole, err := os.ReadFile(a.SearchFile("a"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(a.SearchFile("a"), append(whole, `{"verdict":"b`...), 0o600))
-	screen, s, err = ask("\x04")
+	_, s, err = ask("\x04")
 	require.NoError(t, err)
 	assert.Contains(t, remarks.String(), "the last line of the search was incomplete and is ignored")
 	assert.Len(t, s.log.Verdicts, 3)

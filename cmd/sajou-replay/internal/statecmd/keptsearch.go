@@ -49,7 +49,7 @@ func openSearch(ctx context.Context, a *cli.App) (*keptSearch, error) {
 	}
 	s := &keptSearch{a: a, t: t}
 	if err := s.resume(ctx); err != nil {
-		t.Close()
+		_ = t.Close()
 		return nil, err
 	}
 	return s, nil

@@ -125,9 +125,10 @@ have equal states.`,
 func Diff(a *cli.App) *cobra.Command {
 	var all bool
 	var rec recordingsTest
+	var defs definitionsTest
 	cmd := &cobra.Command{
-		Use:   "diff ([SESSION] ADDR ADDR [PATH] | --rec SESSION SESSION)",
-		Short: "Compare the states at two moments, or two recordings",
+		Use:   "diff ([SESSION] ADDR ADDR [PATH] | --rec SESSION SESSION | --defs OLD NEW [SESSION] [RANGE])",
+		Short: "Compare two moments, two recordings, or two sets of definitions",
 		Long: `Diff compares the states at two moments and writes the changes from the first to
 the second: as lines of text, or with -o json as a JSON Patch (RFC 6902). With a
 PATH it compares that part alone. The members seq and at are not compared.
@@ -142,17 +143,26 @@ million values. --all lifts both limits.
 
 ` + recordingsHelp + `
 
-The exit code is 0 if the states or recordings are equal, 1 if they differ, and 5
-if they are too large to compare.`,
+` + definitionsHelp + `
+
+The exit code is 0 if nothing differs, 1 if something does, 2 if definitions do
+not compile, and 5 if states are too large to compare.`,
 		Example: `  sajou-replay diff 35 36
   sajou-replay diff 36 36+50ms performances
   sajou-replay diff night-shift 0 end -o json
   sajou-replay diff 0 end workspace
-  sajou-replay diff --rec night-shift conversation --by time`,
+  sajou-replay diff --rec night-shift conversation --by time
+  sajou-replay diff --defs - choreographies.json night-shift`,
 		Args: cli.Between(2, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := rec.check(cmd, args); err != nil {
 				return err
+			}
+			if err := defs.check(cmd, args); err != nil {
+				return err
+			}
+			if defs.on {
+				return runDefinitions(cmd, a, &defs, args, all)
 			}
 			if rec.on {
 				rec.listAll = all
@@ -167,6 +177,7 @@ if they are too large to compare.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "compare and list everything, however large")
 	rec.flags(cmd)
+	defs.flags(cmd)
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
