@@ -198,7 +198,6 @@ func TestModels(t *testing.T) {
 		session.Utterance{Turn: 3, Attempt: 1, Role: "character", Text: "Here is a letter."}.Record().Value)}}}
 	made, _, err = eng.Fork(t.Context(), "dinner", "said", set)
 	require.NoError(t, err)
-	got = words(entries(t, eng, "said"))
 	assert.Contains(t, made.Report().Stopped.Reason, "in turn 3 the judge is asked about")
 	set.Models.Judge = enginetest.InTurn(nil)
 	made, _, err = eng.Fork(t.Context(), "dinner", "said and judged", set)
@@ -236,7 +235,7 @@ func TestReactions(t *testing.T) {
 	}
 	find(t, got, `signal error`)
 	assert.Equal(t, find(t, list, "signal error").Seq, find(t, got, "signal error").Seq)
-	_ = made
+	assert.NotZero(t, made.Report().Played)
 
 	// An error that is inserted sets a flag of its own.
 	extra := enginetest.Step{Typ: "error"}.Record(t, 1, 10).Signals[0]
@@ -259,8 +258,10 @@ func TestDirectorProperty(t *testing.T) {
 	enginetest.PlayDinner(t, eng, enginetest.InTurn(enginetest.DinnerAnswers))
 	joined(t, eng)
 	models := fork.Models{
-		Judge:  enginetest.InTurn(nil),
-		Answer: func(context.Context, history.CharacterTurn) (string, error) { return "She knocks and opens a letter.", nil },
+		Judge: enginetest.InTurn(nil),
+		Answer: func(context.Context, history.CharacterTurn) (string, error) {
+			return "She knocks and opens a letter.", nil
+		},
 	}
 	runs, played, refused := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
