@@ -114,12 +114,12 @@ func (e *Engine) deleteUnopened(ctx context.Context, name string) (eventlog.Tomb
 	return appender.Delete(ctx, e.cfg.Now())
 }
 
-// forgetSnapshots deletes the snapshots and the kept digests of a session, durably.
+// forgetSnapshots deletes the snapshots, the indexes and the kept digests of a session, durably.
 func (e *Engine) forgetSnapshots(name string) error {
 	if e.snapshotter != nil {
 		e.snapshotter.Discard(name)
 	}
-	return errors.Join(e.forgetDigests(name), e.withSnapshots(func(s *snapshot.Store) error { return s.Forget(name) }))
+	return errors.Join(e.DropIndexes(name), e.forgetDigests(name), e.withSnapshots(func(s *snapshot.Store) error { return s.Forget(name) }))
 }
 
 // withSnapshots runs f on the snapshots. An engine that works without them opens the file

@@ -22,7 +22,12 @@ func (e *Engine) ReplayWith(name string, set projection.Set) (*replay.Replay, er
 	if err != nil {
 		return nil, err
 	}
-	return session.OpenReplay(&log.SessionReader, set, e.snaps)
+	r, err := session.OpenReplay(&log.SessionReader, set, e.snaps)
+	if err != nil {
+		return nil, err
+	}
+	r.UseIndexes(e.indexesOf(&log.SessionReader))
+	return r, nil
 }
 
 // Files returns the files that the agents of a recorded session worked on, as far as

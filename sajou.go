@@ -35,7 +35,7 @@ type Config struct {
 	// Zero means 1000; less than zero means that none are taken.
 	SnapshotEvery int
 
-	// NoSnapshots neither reads nor takes snapshots: every state is folded from the
+	// NoSnapshots neither reads nor takes snapshots or indexes: every state is folded from the
 	// first entry. The chain proves the log, but nothing proves a snapshot; see
 	// [Engine.VerifySnapshots].
 	NoSnapshots bool
@@ -137,6 +137,16 @@ type Config struct {
 	// with any other no snapshots are kept.
 	FS vfs.FS
 
+	// IndexFrom is the number of entries from which questions about a session are answered
+	// with an index; see [IndexFile]. Zero means 10,000: a pass over fewer takes no
+	// noticeable time. Less than zero means never.
+	IndexFrom int
+
+	// OnIndex, unless nil, is called while an index of a long session is built for a
+	// question, with the number of entries that were read and of all; see [IndexFile]. The
+	// calls are on the goroutine of the question.
+	OnIndex func(session string, done, total eventlog.Seq)
+
 	// Metrics receives counts and durations of the engine's work. What is nil is not
 	// measured.
 	Metrics Metrics
@@ -193,6 +203,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.SnapshotEvery == 0 {
 		c.SnapshotEvery = snapshot.DefaultInterval
 	}
+	c.IndexFrom = cmp.Or(c.IndexFrom, 10_000)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -214,6 +225,7 @@ type Engine struct {
 	snaps       *snapshot.Store        // nil: none are kept; immutable after Open
 	snapshotter *snapshot.Writer       // nil: none are written; immutable after Open
 	digestMu    sync.Mutex             // held while the file of digests changes
+	indexes     indexes                // derived tables that are open
 	writers     *writer.Group          // immutable after Open
 	attachments *stagelive.Attachments // immutable after Open
 
@@ -425,8 +437,9 @@ func (e *Engine) closeSnapshots() error {
 	if e.snapshotter != nil {
 		e.snapshotter.Close()
 	}
+	err := e.indexes.close()
 	if e.snaps != nil {
-		return e.snaps.Close()
+		err = errors.Join(err, e.snaps.Close())
 	}
-	return nil
+	return err
 }

@@ -168,8 +168,11 @@ func (r *Replay) findCorrelation(ctx context.Context, a Address) (eventlog.Seq, 
 		}
 		return 0, n, ctx.Err()
 	}
-	seq, n, err := pass(a.nth)
-	if err == nil && a.nth < 0 && -n <= a.nth {
+	seq, n, ok, err := r.indexedCorrelation(ctx, src, a)
+	if err == nil && !ok {
+		seq, n, err = pass(a.nth)
+	}
+	if err == nil && !ok && a.nth < 0 && -n <= a.nth {
 		// The first pass counted the entries, so the wanted one is known now.
 		seq, _, err = pass(n + a.nth + 1)
 	}

@@ -34,6 +34,11 @@ func (r *Replay) findMark(ctx context.Context, a Address) (eventlog.Seq, error) 
 	if !ok {
 		return 0, noAddress(a.text, "%s has no script", r.src.Name())
 	}
+	if seq, err := r.indexedMark(ctx, script, a); err != nil {
+		return 0, fmt.Errorf("replay: look for %s: %w", a.text, err)
+	} else if seq > 0 {
+		return seq, nil
+	}
 	s := search{of: a, nth: a.nth}
 	if err := s.run(ctx, script); err != nil {
 		return 0, fmt.Errorf("replay: look for %s: %w", a.text, err)

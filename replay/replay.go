@@ -140,6 +140,7 @@ type Replay struct {
 	built apartCache
 
 	anchors Anchors // nil for none; see [Replay.Anchor]
+	indexes Indexes // nil for none; see [Replay.UseIndexes]
 	split   split
 }
 

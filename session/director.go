@@ -142,8 +142,12 @@ type StatefulEvent struct {
 // up to and including entry to, with the declarations of episodes among them. It
 // skips events that cannot follow the ones before, as the fold does.
 func DirectorEvents(ctx context.Context, entries iter.Seq2[eventlog.Entry, error], to eventlog.Seq) iter.Seq2[StatefulEvent, error] {
+	return directorEvents(ctx, &director.State{}, entries, to)
+}
+
+// directorEvents is [DirectorEvents] from a state on, which it changes.
+func directorEvents(ctx context.Context, state *director.State, entries iter.Seq2[eventlog.Entry, error], to eventlog.Seq) iter.Seq2[StatefulEvent, error] {
 	return func(yield func(StatefulEvent, error) bool) {
-		state := &director.State{}
 		for e, err := range entries {
 			if err != nil {
 				yield(StatefulEvent{}, err)

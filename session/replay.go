@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
@@ -72,9 +73,26 @@ func (s source) Correlation(e *eventlog.Entry) (id string, ok bool) {
 
 // Marks implements [replay.MarkSource].
 func (s source) Marks(ctx context.Context) iter.Seq2[replay.Mark, error] {
+	return s.marks(ctx, &director.State{}, 0)
+}
+
+// MarksAfter implements [replay.ContinuedMarks].
+func (s source) MarksAfter(ctx context.Context, f *projection.Fold) iter.Seq2[replay.Mark, error] {
+	state := DirectorOf(f)
+	if state == nil {
+		return nil
+	}
+	return s.marks(ctx, state, f.Head().Seq)
+}
+
+// marks yields the marks behind an entry, after which the director is in a state.
+func (s source) marks(ctx context.Context, state *director.State, after eventlog.Seq) iter.Seq2[replay.Mark, error] {
 	return func(yield func(replay.Mark, error) bool) {
-		var played *episode.Episode
-		for e, err := range DirectorEvents(ctx, s.Entries(ctx, 1), s.Head().Seq) {
+		played := state.Episode()
+		if after >= s.Head().Seq {
+			return
+		}
+		for e, err := range directorEvents(ctx, state, s.Entries(ctx, after+1), s.Head().Seq) {
 			m := replay.Mark{Seq: e.Seq}
 			if err == nil && e.State.Episode() != played {
 				played = e.State.Episode()

@@ -50,6 +50,18 @@ func (s *Stage) Interrupted(at time.Duration, seq uint64, index uint32) {
 	}
 }
 
+// ActedOn returns the ids of the entities that acts of a performance still move, those
+// that [Stage.Interrupted] may change. An entity can be named twice.
+func (s *Stage) ActedOn(seq uint64, index uint32) []string {
+	var ids []string
+	for act := s.newestActs[performanceKey{seq, index}]; act != nil; act = act.previousOfPerformance {
+		for c := act.first; c != nil; c = c.next {
+			ids = append(ids, c.entity.id)
+		}
+	}
+	return ids
+}
+
 // stop ends an act early: every channel that it still moves keeps its value at the
 // instant, and a beam its length.
 func (s *Stage) stop(a *act, at time.Duration) {

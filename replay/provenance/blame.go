@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/choreography"
@@ -47,24 +48,131 @@ func Blame(ctx context.Context, r *replay.Replay, path StatePath, at replay.Mome
 	}
 	b.Value, b.Has = path.In(end)
 	b.Moving = moves(end, path)
-	for stretch, to := eventlog.Seq(firstStretch), at; ; stretch *= 2 {
-		from := eventlog.Seq(0)
-		if to.Seq > stretch {
-			from = to.Seq - stretch
-		}
+	low, to := eventlog.Seq(0), at
+	table, candidates, err := candidatesOf(ctx, r, path)
+	if err != nil {
+		return b, err
+	}
+	if table != nil {
+		// The table is about the entries up to its head. Behind that is a short stretch.
+		low = min(table.head(), at.Seq)
 		found := false
-		err := settings(ctx, r, path, from, to, func(s Setting) bool {
-			b.Setting, found = s, true
-			return true
-		})
-		if err != nil || found {
+		if low < at.Seq {
+			if found, err = b.search(ctx, r, low, to); err != nil || found {
+				return b, err
+			}
+			to = replay.Moment{Seq: low}
+		}
+		if found, err = b.searchAt(ctx, r, candidates, to); err != nil {
 			return b, err
 		}
-		if from == 0 {
+		right, err := b.confirmed(ctx, r, end, found)
+		if err != nil || right && found {
+			return b, err
+		}
+		if right {
 			return b, fmt.Errorf("%w: no entry up to %v has set %v", ErrNever, at, path)
+		}
+		to = at
+	}
+	byTable := b.Setting
+	b.Setting = Setting{}
+	found, err := b.search(ctx, r, 0, to)
+	if err == nil && table != nil && b.Setting.Moment != byTable.Moment {
+		table.discard() // an entry was missing in it
+	}
+	if err != nil || found {
+		return b, err
+	}
+	return b, fmt.Errorf("%w: no entry up to %v has set %v", ErrNever, at, path)
+}
+
+// search looks for the last setting behind an entry and up to a moment, back over
+// stretches of growing length.
+func (b *Blamed) search(ctx context.Context, r *replay.Replay, low eventlog.Seq, to replay.Moment) (found bool, err error) {
+	for stretch := eventlog.Seq(firstStretch); ; stretch *= 2 {
+		from := low
+		if to.Seq > low+stretch {
+			from = to.Seq - stretch
+		}
+		if found, err = b.last(ctx, r, from, to); err != nil || found || from == low {
+			return found, err
 		}
 		to = replay.Moment{Seq: from}
 	}
+}
+
+// searchAt is search over the entries that are candidates alone, to which it jumps. If
+// the nearest ones have set nothing, it takes in ever more of those before.
+func (b *Blamed) searchAt(ctx context.Context, r *replay.Replay, candidates []eventlog.Seq, to replay.Moment) (found bool, err error) {
+	for stretch := eventlog.Seq(1); ; stretch *= 2 {
+		n, _ := slices.BinarySearch(candidates, to.Seq+1)
+		if n == 0 {
+			return false, nil
+		}
+		last, from := candidates[n-1], eventlog.Seq(0)
+		if last > stretch {
+			from = last - stretch
+		}
+		if last < to.Seq {
+			to = replay.Moment{Seq: last + 1}
+		}
+		if found, err = b.last(ctx, r, from, to); err != nil || found || from == 0 {
+			return found, err
+		}
+		to = replay.Moment{Seq: from}
+	}
+}
+
+// last notes the last setting behind an entry and up to a moment, if there is one.
+func (b *Blamed) last(ctx context.Context, r *replay.Replay, from eventlog.Seq, to replay.Moment) (found bool, err error) {
+	err = settings(ctx, r, b.Path, from, to, func(s Setting) bool {
+		b.Setting, found = s, true
+		return true
+	})
+	return found, err
+}
+
+// confirmed reports whether a setting that was found by a table can be the last one: from
+// there on, the value has taken the course to what it is at the moment of the question. If
+// none was found, the value must be what it was before the first entry.
+func (b *Blamed) confirmed(ctx context.Context, r *replay.Replay, end *projection.Fold, found bool) (bool, error) {
+	from := replay.Moment{}
+	if found {
+		from = b.Setting.Moment
+	}
+	f, err := r.At(ctx, from)
+	if err != nil {
+		return false, err
+	}
+	id, member, _ := b.Path.entity()
+	then, now := session.StageOf(f), session.StageOf(end)
+	for _, name := range courseMembers(member) {
+		v, has := then.ValueAt(id, name, now.Now())
+		w, is := now.ValueAt(id, name, now.Now())
+		if has != is || !bytes.Equal(text(v, has), text(w, is)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// candidatesOf returns the table of the stage, and the entries in it at which a value may
+// have been set. The table is nil if it does not answer for the path.
+func candidatesOf(ctx context.Context, r *replay.Replay, path StatePath) (*stageTable, []eventlog.Seq, error) {
+	id, member, ok := path.entity()
+	if !ok || len(path.names) > 4 {
+		return nil, nil, nil
+	}
+	table, err := openStageTable(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	candidates, ok := table.candidates(id, member)
+	if !ok {
+		return nil, nil, nil
+	}
+	return table, candidates, nil
 }
 
 // History returns the settings of a value up to and including a moment, in order.

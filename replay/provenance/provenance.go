@@ -39,9 +39,11 @@
 package provenance
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -176,10 +178,19 @@ func (p StatePath) entity() (id, member string, ok bool) {
 	return p.names[2], member, true
 }
 
-// text returns the canonical bytes of a value of a view, nil if it does not exist.
+// text returns bytes of a value of a view that are equal for equal values, nil if it does
+// not exist.
 func text(v any, ok bool) []byte {
 	if !ok {
 		return nil
+	}
+	// Most values are numbers, which are compared at every event of a session. A whole
+	// number has the form of an integer, as in JSON.
+	if f, is := v.(float64); is {
+		if i := int64(f); float64(i) == f && -1<<53 < i && i < 1<<53 && (i != 0 || !math.Signbit(f)) {
+			return strconv.AppendInt(make([]byte, 0, 20), i, 10)
+		}
+		return binary.BigEndian.AppendUint64([]byte{'f'}, math.Float64bits(f))
 	}
 	data, err := json.Marshal(v)
 	if err != nil { // a view has only values that have a JSON form

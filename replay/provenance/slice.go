@@ -231,12 +231,12 @@ func (s *Slice) resolve(ctx context.Context, r *replay.Replay, t *trial, wanted 
 	for _, c := range wanted {
 		v.want(c, need{root, "was set by", true})
 	}
+	source, err := openStageTable(ctx, r)
+	if err != nil {
+		return err
+	}
 	for stretch, to := eventlog.Seq(firstStretch), s.Moment; ; stretch *= 2 {
-		from := eventlog.Seq(0)
-		if to.Seq > stretch {
-			from = to.Seq - stretch
-		}
-		events, err := trace(ctx, r, from, to)
+		events, from, err := source.before(ctx, to, stretch)
 		if err != nil {
 			return err
 		}

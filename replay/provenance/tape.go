@@ -137,23 +137,36 @@ type tracer struct {
 	moment    replay.Moment
 	entry     eventlog.Seq // that is being applied
 	handlers  bool         // the entry has ended performances
+
+	// touch, unless nil, is called with an entity and those of its members that an event
+	// may have set, also by an end; the entity "" stands for all.
+	touch func(entity string, members group)
 }
 
 // trace records the events after entry from up to a moment.
 func trace(ctx context.Context, r *replay.Replay, from eventlog.Seq, to replay.Moment) ([]traced, error) {
-	f, err := r.Fold(ctx, from)
+	f, t, err := newTracer(ctx, r, from)
 	if err != nil {
 		return nil, err
+	}
+	err = walk(ctx, r, f, to, t)
+	return t.events, err
+}
+
+// newTracer returns the fold after an entry, and a tracer of it.
+func newTracer(ctx context.Context, r *replay.Replay, from eventlog.Seq) (*projection.Fold, *tracer, error) {
+	f, err := r.Fold(ctx, from)
+	if err != nil {
+		return nil, nil, err
 	}
 	f.Advance(f.At())
 	p, st := session.PerformancesOf(f), session.StageOf(f)
 	if p == nil || st == nil {
-		return nil, fmt.Errorf("%w: this session has no stage", ErrPath)
+		return nil, nil, fmt.Errorf("%w: this session has no stage", ErrPath)
 	}
 	t := &tracer{Stage: st, scheduler: p.Scheduler(), moment: replay.Moment{Seq: from}}
 	p.Scheduler().Observe(t, t)
-	err = walk(ctx, r, f, to, t)
-	return t.events, err
+	return f, t, nil
 }
 
 func (t *tracer) advance(f *projection.Fold, m replay.Moment, at time.Duration) {
@@ -174,6 +187,12 @@ func (t *tracer) apply(f *projection.Fold, e *eventlog.Entry) error {
 	}
 	if seen != nil {
 		t.events = append(t.events, seen.changes(t)...)
+		for _, name := range seen.names {
+			t.touched(t.EntitiesNamed(name), everything)
+		}
+	}
+	if t.touch != nil && (e.Kind == eventlog.KindDefine || e.Kind == eventlog.KindSession) {
+		t.touch("", everything)
 	}
 	if t.handlers {
 		for p := range t.scheduler.Performances() {
@@ -184,6 +203,18 @@ func (t *tracer) apply(f *projection.Fold, e *eventlog.Entry) error {
 	}
 	f.Advance(e.At)
 	return nil
+}
+
+func (t *tracer) touched(ids []string, members group) {
+	if t.touch == nil {
+		return
+	}
+	if members &= everything; members == 0 {
+		members = everything
+	}
+	for _, id := range ids {
+		t.touch(id, members)
+	}
 }
 
 func (t *tracer) add(e traced) {
@@ -202,7 +233,11 @@ func (t *tracer) begun(a *choreography.Act, instant bool, event func()) {
 	}
 	e.step = stepText(d, a.Key.Node)
 	t.reads(a, &e, before)
+	missing := t.missingTargets(a)
 	event()
+	for _, target := range missing {
+		t.touched(t.EntitiesNamed(target), everything) // the act made it appear
+	}
 	e.entities = t.EntitiesNamed(name)
 	if a.Action == "destroy" {
 		e.entities = before
@@ -213,6 +248,8 @@ func (t *tracer) begun(a *choreography.Act, instant bool, event func()) {
 	if e.created || a.Action == "spawn" || a.Action == "destroy" {
 		e.writes |= home
 	}
+	t.touched(before, e.writes)
+	t.touched(e.entities, e.writes)
 	switch {
 	case instant:
 	case a.Action == "pulse", a.Action == "drawBeam":
@@ -221,6 +258,20 @@ func (t *tracer) begun(a *choreography.Act, instant bool, event func()) {
 		e.until = true
 	}
 	t.add(e)
+}
+
+// missingTargets returns the names of the targets of an act that are not on the stage.
+func (t *tracer) missingTargets(a *choreography.Act) (names []string) {
+	if t.touch == nil {
+		return nil
+	}
+	for _, param := range [...]string{"to", "from", "at"} {
+		v, _ := a.Param(param)
+		if target, ok := v.Text(); ok && len(t.EntitiesNamed(target)) == 0 {
+			names = append(names, target)
+		}
+	}
+	return names
 }
 
 // reads notes which parts of the stage decide the result of an act.
@@ -278,12 +329,16 @@ func (t *tracer) Executed(a *choreography.Act) { t.begun(a, true, func() { t.Sta
 
 // Completed implements [choreography.ActObserver].
 func (t *tracer) Completed(a *choreography.Act) {
+	t.touched(t.EntitiesNamed(a.Entity()), written(a))
 	t.Stage.Completed(a)
 	t.add(traced{kind: traceCompleted, key: a.Key, action: a.Action})
 }
 
 // Interrupted implements [choreography.ActObserver].
 func (t *tracer) Interrupted(at time.Duration, seq uint64, index uint32) {
+	if t.touch != nil {
+		t.touched(t.ActedOn(seq, index), everything)
+	}
 	t.Stage.Interrupted(at, seq, index)
 	t.handlers = true
 	t.add(traced{kind: traceInterrupt, key: choreography.ActKey{Seq: seq, Index: index}, by: t.entry})

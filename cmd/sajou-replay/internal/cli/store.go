@@ -10,6 +10,7 @@ import (
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 )
 
 // OpenReading opens the store without changing it.
@@ -33,6 +34,12 @@ func (a *App) Open(cfg sajou.Config) (*sajou.Engine, error) {
 	}
 	cfg.NoSnapshots = a.NoSnapshots
 	cfg.RemoveUnused = true
+	m := NewProgress(a.Stderr)
+	cfg.OnIndex = func(session string, done, total eventlog.Seq) {
+		if m.Show(fmt.Sprintf("building the index of %s: %d of %d entries", termtext.Printable(session), done, total)); done >= total {
+			m.Clear()
+		}
+	}
 	engine, err := sajou.Open(a.Store, cfg)
 	if lost, ok := errors.AsType[*eventlog.LossError](err); ok {
 		return nil, &ExitError{ExitNo, a.lossError(lost)}

@@ -26,9 +26,9 @@ func Info(a *cli.App) *cobra.Command {
 		Short: "Summarize a session",
 		Long: `Info summarizes a session: its entries by kind, its signals by type, when it
 began and how long it lasts, of a fork its label, its head and genesis hashes, its
-size in the tables of the store, its snapshots, the space that the whole store
-takes on the disk, and the digest of each projection at its end. Sessions with
-equal entries have equal digests on every machine.
+size in the tables of the store, its snapshots and index, the space that the
+whole store takes on the disk, and the digest of each projection at its end.
+Sessions with equal entries have equal digests on every machine.
 
 Entries of a program that did not close the store are in the write-ahead log. They
 count for the store, and not for the session, until the store is next closed.
@@ -74,6 +74,7 @@ type infoView struct {
 	Bytes     uint64            `json:"bytes"`
 	Store     usageView         `json:"store"`
 	Snapshots int               `json:"snapshots"`
+	Index     int64             `json:"index_bytes,omitempty"`
 	Digests   map[string]string `json:"digests"`
 	Summary   *summary.Summary  `json:"summary,omitempty"`
 	Fork      *cli.ForkView     `json:"fork,omitempty"`
@@ -171,6 +172,9 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) 
 		}
 		v.Snapshots = len(list)
 	}
+	if _, v.Index, err = t.Engine.IndexUsage(t.Name); err != nil {
+		return err
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "session    %s\n", termtext.Printable(t.Name))
 	if label != nil {
@@ -202,7 +206,11 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) 
 	}
 	fmt.Fprintf(&b, "head       %v\n", head)
 	fmt.Fprintf(&b, "genesis    %s\n", v.Genesis)
-	fmt.Fprintf(&b, "on disk    %d bytes in tables, %s\n", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	fmt.Fprintf(&b, "on disk    %d bytes in tables, %s", v.Bytes, cli.Plural(v.Snapshots, "snapshot", "snapshots"))
+	if v.Index > 0 {
+		fmt.Fprintf(&b, ", an index of %d bytes", v.Index)
+	}
+	b.WriteByte('\n')
 	fmt.Fprintf(&b, "store      %v\n", v.Store)
 	fmt.Fprintf(&b, "digests    %s\n", strings.Join(digests, ", "))
 	return a.Output().One(b.String(), v)

@@ -24,10 +24,14 @@ long session without computing from the first entry. The engine takes snapshots
 while it records, and keeps fewer of the older ones. A snapshot holds only data
 that the log determines, so deleting snapshots is always safe.
 
+Of a session with many entries, commands keep an index beside the snapshots: at
+which entries a correlation id, a beat or a turn occurs, and what each entry did
+on the stage. The first question that needs it builds it, and it may be deleted.
+
 A program that can write to the snapshot file can store a state that the session
 never had, and commands would continue from it. The command snapshot verify
 finds such states; the flag --no-snapshots makes any command compute from the
-first entry.`,
+first entry, without an index.`,
 		Example: `  sajou-replay snapshot ls
   sajou-replay snapshot verify night-shift
   sajou-replay snapshot build night-shift
@@ -173,14 +177,18 @@ see snapshot digests.`,
 func snapshotDropCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop [SESSION]",
-		Short: "Delete the snapshots of a session",
-		Long: `Drop deletes all snapshots of a session. The states of the session stay the same;
-computing them takes longer. The digests that were kept stay.`,
+		Short: "Delete the snapshots and the index of a session",
+		Long: `Drop deletes all snapshots of a session, and its index. The states of the session
+and all answers stay the same; computing them takes longer. The digests that were
+kept stay.`,
 		Example: `  sajou-replay snapshot drop night-shift`,
 		Args:    cli.Between(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return withSnapshots(a, args, func(t *cli.OpenedSession) error {
 				n, err := t.Engine.DropSnapshots(t.Name)
+				if err == nil {
+					err = t.Engine.DropIndexes(t.Name)
+				}
 				if err != nil {
 					return err
 				}

@@ -1,0 +1,179 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/replay/postings"
+)
+
+// kept keeps the tables of a session in a folder, as they were when they were first asked
+// for.
+type kept struct {
+	replay.Source
+	dir       string
+	used      int
+	discarded int
+	open      []*postings.Table
+}
+
+func (k *kept) Has(eventlog.Head) (bool, error) { return true, nil }
+
+func (k *kept) Table(ctx context.Context, part replay.IndexPart) (*postings.Table, error) {
+	t, err := postings.Update(filepath.Join(k.dir, part.Name), postings.Identity{What: part.Version}, k, func(after eventlog.Seq, b *postings.TableBuilder) error {
+		return part.Fill(ctx, after, b)
+	})
+	if err == nil {
+		k.open = append(k.open, t)
+		k.used++
+	}
+	return t, err
+}
+
+func (k *kept) Discard(replay.IndexPart) { k.discarded++ }
+
+func (k *kept) close() {
+	for _, t := range k.open {
+		_ = t.Close()
+	}
+}
+
+// numbered is a session whose entries have drawn correlation ids.
+type numbered struct {
+	correlated
+	ids []string // by entry
+}
+
+func (n numbered) Correlation(e *eventlog.Entry) (string, bool) {
+	id := n.ids[e.Seq-1]
+	return id, id != ""
+}
+
+// TestCorrelationTable: addresses of correlations resolve to the same entries, with the
+// same errors, with a table that was built before the last entries were there.
+func TestCorrelationTable(t *testing.T) {
+	ctx := t.Context()
+	whole := correlated{&tape{}}
+	for range 12 {
+		whole.add(ms)
+	}
+	dir := t.TempDir()
+	runs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		n := numbered{correlated: whole}
+		for range whole.Head().Seq {
+			n.ids = append(n.ids, rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "id"))
+		}
+		ix := &kept{Source: n, dir: filepath.Join(dir, fmt.Sprint(runs))}
+		require.NoError(t, os.Mkdir(ix.dir, 0o700))
+		defer ix.close()
+		with, without := replay.Open(n, toys, nil), replay.Open(n, toys, nil)
+		with.UseIndexes(ix)
+		for _, id := range []string{"a", "b", "never"} {
+			nth := rapid.IntRange(-12, 12).Filter(func(n int) bool { return n != 0 }).Draw(t, "nth")
+			a, err := replay.ParseAddress(fmt.Sprintf("corr:%s#%d", id, nth))
+			require.NoError(t, err)
+			want, wantErr := without.Resolve(ctx, a)
+			got, err := with.Resolve(ctx, a)
+			require.Equal(t, wantErr, err)
+			require.Equal(t, want, got)
+		}
+		require.Equal(t, 3, ix.used)
+		require.Zero(t, ix.discarded)
+
+		// A table of other ids is noticed.
+		a, err := replay.ParseAddress("corr:a")
+		require.NoError(t, err)
+		_, err = without.Resolve(ctx, a)
+		if err == nil {
+			for i, id := range n.ids {
+				n.ids[i] = map[string]string{"a": "b", "b": "a"}[id]
+			}
+			want, wantErr := without.Resolve(ctx, a)
+			got, err := with.Resolve(ctx, a)
+			require.Equal(t, wantErr, err)
+			require.Equal(t, want, got)
+			require.Equal(t, 1, ix.discarded)
+		}
+	})
+}
+
+// continued is a script whose marks can be computed from any entry on.
+type continued struct{ *scripted }
+
+func (c continued) MarksAfter(ctx context.Context, f *projection.Fold) iter.Seq2[replay.Mark, error] {
+	return func(yield func(replay.Mark, error) bool) {
+		for m, err := range c.Marks(ctx) {
+			if (err != nil || m.Seq > f.Head().Seq) && !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestMarkTable: addresses of beats and turns resolve to the same entries, with the same
+// errors, with a table, also if marks were added since.
+func TestMarkTable(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	runs := 0
+	rapid.Check(t, func(t *rapid.T) {
+		runs++
+		s := &scripted{tape: &tape{}}
+		for range 12 {
+			s.add(ms)
+			m := replay.Mark{Seq: s.Head().Seq}
+			switch rapid.IntRange(0, 3).Draw(t, "mark") {
+			case 0:
+				continue
+			case 1:
+				m.Beats = []string{"warm", "tea"}
+			case 2:
+				m.Turn = rapid.Uint64Range(1, 2).Draw(t, "turn")
+			case 3:
+				m.Landed = rapid.SampledFrom([]string{"warm", "tea"}).Draw(t, "landed")
+			}
+			s.marks = append(s.marks, m)
+		}
+		all, entries := s.marks, s.entries
+		ix := &kept{Source: continued{s}, dir: filepath.Join(dir, fmt.Sprint(runs))}
+		require.NoError(t, os.Mkdir(ix.dir, 0o700))
+		defer ix.close()
+		with, without := replay.Open(continued{s}, toys, nil), replay.Open(s, toys, nil)
+		with.UseIndexes(ix)
+		first := rapid.IntRange(1, len(entries)).Draw(t, "indexed")
+		ask := func() {
+			for _, event := range []string{"beat:warm", "beat:tea", "beat:other", "turn:1", "turn:2", "turn:3"} {
+				nth := rapid.IntRange(-4, 4).Filter(func(n int) bool { return n != 0 }).Draw(t, "nth")
+				a, err := replay.ParseAddress(fmt.Sprintf("%s#%d", event, nth))
+				require.NoError(t, err)
+				want, wantErr := without.Resolve(ctx, a)
+				got, err := with.Resolve(ctx, a)
+				require.Equal(t, wantErr, err)
+				require.Equal(t, want, got)
+			}
+		}
+		s.entries, s.marks = entries[:first], nil
+		for _, m := range all {
+			if int(m.Seq) <= first {
+				s.marks = append(s.marks, m)
+			}
+		}
+		ask()
+		s.entries, s.marks = entries, all
+		ask()
+		require.Positive(t, ix.used)
+		require.Zero(t, ix.discarded)
+	})
+}
