@@ -31,6 +31,7 @@ func TestTogetherProperty(t *testing.T) {
 		}
 		want := map[replay.Moment]bool{}
 		if over.From.Compare(over.To) < 0 {
+			want[over.To] = true // a walk alone begins with entry 1, and visits nothing before it
 			for _, r := range []*replay.Replay{a, b} {
 				for s, err := range r.Moments(context.Background(), over, replay.NeedsState) {
 					require.NoError(t, err)

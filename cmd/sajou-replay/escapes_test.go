@@ -174,6 +174,7 @@ func TestEscapesAreNeutralised(t *testing.T) {
 		both("blame", name, "stage.entities."+hostileText)
 		both("blame", name, "stage.entities", "--all")
 		both("why", name, "end")
+		both("order", name, "--within", "1h", "--limit", "2", "--all")
 		both("why", name, "end", "stage.entities."+hostileText, "--minimize")
 		command(store, "", "why", name, "end", "--dot")
 		command(store, "", "why", name, "end", "--svg")

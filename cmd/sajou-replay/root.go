@@ -217,7 +217,7 @@ The help of a command says which apply to it.`,
 		demoCommand(a), logcmd.Find(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
 		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a), textcmd.Transcript(a), textcmd.Grep(a))
 	addGroup(root, groupTime, "See a moment, and find one:",
-		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Fork(a), statecmd.Check(a), statecmd.Blame(a), statecmd.Why(a), statecmd.ExtractTest(a), statecmd.Risks(a), statecmd.Mark(a), stagecmd.Play(a), stagecmd.Render(a))
+		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Fork(a), statecmd.Check(a), statecmd.Blame(a), statecmd.Why(a), statecmd.Order(a), statecmd.ExtractTest(a), statecmd.Risks(a), statecmd.Mark(a), stagecmd.Play(a), stagecmd.Render(a))
 	addGroup(root, groupAudit, "Verify, back up, repair and delete:",
 		logcmd.Verify(a), logcmd.Backup(a), logcmd.Restore(a), logcmd.Repair(a), logcmd.Snapshot(a),
 		logcmd.Delete(a), logcmd.Prune(a))

@@ -88,8 +88,9 @@ func (h *half) frame(ctx context.Context, m replay.Moment) (*stage.Frame, error)
 	return shot.Frame, err
 }
 
-// sameFrame reports whether two frames look the same.
-func sameFrame(a, b *stage.Frame) bool {
+// SameFrame reports whether two frames look the same, without painting them. Both may be
+// nil.
+func SameFrame(a, b *stage.Frame) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
@@ -189,10 +190,10 @@ func (w *sideWalk) comparePictures(now replay.ExaminedMoment) error {
 	if err != nil {
 		return err
 	}
-	same := sameFrame(a, b)
+	same := SameFrame(a, b)
 	w.note(DifferencePart{Kind: StagePicture}, now, !same)
 	if !same && w.diff.Picture == nil {
-		if w.diff.Picture, err = pictures(a, b); err != nil {
+		if w.diff.Picture, err = Frames(a, b); err != nil {
 			return err
 		}
 		w.diff.Pictured = now

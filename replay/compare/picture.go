@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage"
-	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
@@ -27,20 +27,20 @@ const pictureWidth = 480
 // Pictures compares the pictures of the stage at two folds. It returns nil if neither
 // has a stage that can be drawn.
 func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
-	a, errA := film.FrameOf(left)
-	b, errB := film.FrameOf(right)
-	if errA != nil && errB != nil {
-		return nil, nil //nolint:nilerr // neither has a stage to draw
+	a, b := session.StageOf(left).Frame(), session.StageOf(right).Frame()
+	if a == nil && b == nil {
+		return nil, nil
 	}
-	if errA != nil || errB != nil {
-		return &PictureDiff{Share: 1}, nil //nolint:nilerr // one alone has a stage to draw
+	for _, f := range []*stage.Frame{a, b} {
+		if f != nil {
+			f.Mark = "" // it differs between a session and its fork, whatever happens
+		}
 	}
-	a.Mark, b.Mark = "", "" // they differ between a session and its fork, whatever happens
-	return pictures(a, b)
+	return Frames(a, b)
 }
 
-// pictures compares two frames, of which one may be nil.
-func pictures(a, b *stage.Frame) (*PictureDiff, error) {
+// Frames compares the pictures of two frames, of which one may be nil.
+func Frames(a, b *stage.Frame) (*PictureDiff, error) {
 	if a == nil || b == nil {
 		return &PictureDiff{Share: 1}, nil
 	}

@@ -30,12 +30,12 @@ type Definitions []string
 
 // DefinitionsHelp is the part of the help that describes --define.
 const DefinitionsHelp = `With --define FILE, or a folder of files, the session is seen through other
-definitions: choreographies, sequences, easings, bindings, a scene, an episode, a
-policy of agents. Each takes the place of the recorded one of its name, at the
+definitions: choreographies, sequences, easings, bindings, a scene, an episode,
+a policy of agents. Each takes the place of the recorded one of its name, at the
 same entry, and a policy that of every agent. One that the session does not have
-comes into force with the first entry. If two have one name, the later one counts.
-Recorded decisions stay as they are. Nothing is recorded; a remark on stderr says
-that this is not what was recorded.`
+comes into force with the first entry. If two have one name, the later counts.
+Recorded decisions stay as they are. Nothing is recorded; a remark on stderr
+says that this is not what was recorded.`
 
 // Flag adds --define to a command.
 func (d *Definitions) Flag(cmd *cobra.Command) {

@@ -93,9 +93,10 @@ bad are equally likely.
 ` + cli.ExpressionHelp + `
 
 The exit code is 0 if a transition was found, 1 if an end is not what it was
-given as or nothing is bad, 5 if skipped candidates or islands leave the answer
-open or the test is nondeterministic, 7 if the command could not run or a picture
-could not be drawn, and 125 if an end cannot be tested.`,
+given as or nothing is bad, 3 if a part of the recording cannot be read, 5 if
+skipped candidates or islands leave the answer open or the test is
+nondeterministic, 7 if the command could not run or a picture could not be drawn,
+and 125 if an end cannot be tested.`,
 		Example: `  sajou-replay bisect --where 'state.stage.entities.smoke.visible'
   sajou-replay bisect --good 10 --bad 39+500ms --where 'state.stage.entities.smoke.visible'
   sajou-replay bisect --where 'state.workspace["main.go"].text.contains("panic(")'

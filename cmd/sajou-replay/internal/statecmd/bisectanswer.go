@@ -84,6 +84,10 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 		}
 		return ctx.Err()
 	}
+	var gaps unread
+	if next, other := gaps.behind(ctx, b.t, b.from.Seq, b.to.Seq, replay.NeedsState, err); other == nil {
+		return b.around(&gaps, next)
+	}
 	if end, ok := errors.AsType[*bisect.EndpointError](err); ok {
 		if end.Got == bisect.Skip {
 			return cli.Fail(cli.ExitUntestable, "%w", err)
@@ -98,6 +102,22 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 		return cli.Fail(cli.ExitNo, "the test sees the same at %v and %v, so one cannot be good and the other bad; name other ends, or judge every candidate with --find all", b.from, b.to)
 	}
 	return err
+}
+
+// around returns the error for a range that cannot be read as a whole, with the parts of it
+// that can be searched. An answer over the gap would be none: the transition may lie in it.
+func (b *bisection) around(gaps *unread, next eventlog.Seq) error {
+	var remedies []string
+	if last := gaps.list[0][0] - 1; last > b.from.Seq {
+		remedies = append(remedies, fmt.Sprintf("in front of the gap with --bad %d", last))
+	}
+	if next > 0 && next > b.from.Seq && next < b.to.Seq {
+		remedies = append(remedies, fmt.Sprintf("behind it with --good %d", next))
+	}
+	if len(remedies) == 0 {
+		return gaps.failure("searched")
+	}
+	return cli.Fail(cli.ExitLoss, "%w; search %s", gaps.failure("searched"), strings.Join(remedies, ", or "))
 }
 
 // exit returns the exit code of an answer.

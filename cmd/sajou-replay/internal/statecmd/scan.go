@@ -61,8 +61,12 @@ performance takes an entity that another performance is animating.
 
 ` + cli.DefinitionsHelp + `
 
-The exit code is 0 if an entry was found, 1 if not, and 7 if a picture could not
-be drawn or the expression exceeded its budget at an entry.`,
+In a damaged recording the search goes on behind what cannot be read, with states
+from the first snapshot behind it on, and says what it did not see.
+
+The exit code is 0 if an entry was found, 1 if not, 3 if a part of the recording
+that matters could not be read, and 7 if a picture could not be drawn or the
+expression exceeded its budget at an entry.`,
 		Example: `  sajou-replay scan --where 'entry.type == "tool_result" && !entry.payload.success' --first
   sajou-replay scan --where 'entry.type == "tool_call"' --count
   sajou-replay scan --where 'state.performances.size() > 3'
@@ -268,6 +272,7 @@ type scanOf struct {
 	find  *Finder
 	seen  atomic.Uint64 // entries or moments that were examined
 	hits  int
+	gaps  unread
 }
 
 func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string, find *Finder) error {
@@ -277,7 +282,7 @@ func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string,
 	}
 	s := &scanOf{o: a.Output(), meter: cli.NewProgress(a.Stderr), find: find}
 	defer s.meter.Clear()
-	err = s.entries(ctx, t, from, to)
+	err = s.around(ctx, t, from, to)
 	if err != nil && ctx.Err() != nil {
 		return s.interrupted(a, err, fmt.Sprintf("after %d of %d entries", s.seen.Load(), to-from+1))
 	}
@@ -285,6 +290,45 @@ func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string,
 		return cli.ScanError(err)
 	}
 	return s.end()
+}
+
+// around is entries in front of, between and behind parts that cannot be read.
+func (s *scanOf) around(ctx context.Context, t *cli.OpenedSession, from, to eventlog.Seq) error {
+	needs := s.find.Predicate.Needs
+	if s.find.values {
+		needs = cli.Needs(s.find.expression)
+	}
+	for from > 0 {
+		err := s.entries(ctx, t, from, to)
+		if err == nil {
+			return nil
+		}
+		gaps := len(s.gaps.list)
+		next, err := s.gaps.behind(ctx, t, from, to, needs, err)
+		if err != nil {
+			return err
+		}
+		if s.find.Mode != replay.Last {
+			from = next
+			continue
+		}
+		// The last entry is looked for behind the gap first. If it is there, the gap does
+		// not matter.
+		hits := s.hits
+		if next > 0 {
+			if err := s.around(ctx, t, next, to); err != nil {
+				return err
+			}
+		}
+		if s.hits > hits {
+			s.gaps.list = append(s.gaps.list[:gaps], s.gaps.list[gaps+1:]...)
+			return nil
+		}
+		if to = s.gaps.list[gaps][0] - 1; to < from {
+			return nil
+		}
+	}
+	return nil
 }
 
 // entries lists the entries that are found.
@@ -337,6 +381,9 @@ func (s *scanOf) end() error {
 			return err
 		}
 	} else if err := s.o.End(); err != nil {
+		return err
+	}
+	if err := s.gaps.failure("searched"); err != nil {
 		return err
 	}
 	if s.hits == 0 {

@@ -82,32 +82,49 @@ func runMoments(ctx context.Context, a *cli.App, t *cli.OpenedSession, over repl
 	if reached.IsZero() {
 		reached.Seq = 1
 	}
-	for iv, err := range replay.Intervals(ctx, t.Travel, over, values) {
-		if ctx.Err() != nil && err != nil {
-			if last != nil {
-				if err := s.hit(func() error { return writeInterval(s.o, last, find.Mode) }); err != nil {
-					return err
+	var reading error
+search:
+	for from := reached.Seq; ; {
+		for iv, err := range replay.Intervals(ctx, t.Travel, over, values) {
+			if ctx.Err() != nil && err != nil {
+				if last != nil {
+					if err := s.hit(func() error { return writeInterval(s.o, last, find.Mode) }); err != nil {
+						return err
+					}
 				}
+				return s.interrupted(a, err, "at "+reached.String())
 			}
-			return s.interrupted(a, err, "at "+reached.String())
+			if reading = err; err != nil {
+				break
+			}
+			reached = iv.Until.Moment
+			if find.Mode != replay.Changes && iv.Value != isTrue {
+				continue
+			}
+			if find.Mode == replay.Last {
+				if last = &iv; iv.From.Moment.Seq > from {
+					s.gaps = unread{} // they are in front of the answer
+				}
+				continue
+			}
+			if err := s.hit(func() error { return writeInterval(s.o, &iv, find.Mode) }); err != nil {
+				return err
+			}
+			if find.Mode == replay.First && !iv.Open {
+				break search
+			}
 		}
+		if reading == nil {
+			break
+		}
+		next, err := s.gaps.behind(ctx, t, from, over.To.Seq, replay.NeedsState, reading)
 		if err != nil {
 			return cli.ScanError(err)
 		}
-		reached = iv.Until.Moment
-		if find.Mode != replay.Changes && iv.Value != isTrue {
-			continue
-		}
-		if find.Mode == replay.Last {
-			last = &iv
-			continue
-		}
-		if err := s.hit(func() error { return writeInterval(s.o, &iv, find.Mode) }); err != nil {
-			return err
-		}
-		if find.Mode == replay.First {
+		if next == 0 || find.Mode == replay.First && s.hits > 0 {
 			break
 		}
+		from, over.From = next, replay.Moment{Seq: next}
 	}
 	if last != nil {
 		if err := s.hit(func() error { return writeInterval(s.o, last, find.Mode) }); err != nil {
