@@ -145,7 +145,7 @@ var layers = []layer{
 	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
 	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
 	{"agents/generate", effects, []string{"signal", "agents", "eventlog", "session", "agents/live", "agents/view", "agents/flow"}},
-	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
+	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay/postings", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"replay/fork", timeless, []string{"signal", "agents", "agents/world", "director/episode", "director", "director/history", "eventlog", "projection", "replay", "replay/variant", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
