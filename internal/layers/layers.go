@@ -124,7 +124,6 @@ var layers = []layer{
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
 	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"replay/variant", timeless, []string{"signal", "agents", "director/episode", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
-	{"replay/fork", timeless, []string{"signal", "agents", "agents/world", "director/episode", "director", "eventlog", "projection", "replay", "replay/variant", "session"}},
 	{"replay/provenance", timeless, []string{"internal/jsonpointer", "signal", "choreography/definition", "choreography/language", "choreography", "eventlog", "projection", "replay/postings", "replay", "stage", "session"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
