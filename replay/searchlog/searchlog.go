@@ -58,7 +58,7 @@ func malformed(format string, args ...any) error {
 type SearchedTest struct {
 	Kind   string            `json:"kind"`             // "person", "where", "image" or "program"
 	Args   []string          `json:"args,omitempty"`   // the expression, or the command line
-	Flags  map[string]string `json:"flags,omitempty"`  // the options of an image test by the names of their flags
+	Flags  map[string]string `json:"flags,omitempty"`  // the options of an image test, and the time limit of a program, by the names of their flags
 	Digest string            `json:"digest,omitempty"` // of all that determines the verdicts but the input
 }
 

@@ -30,7 +30,7 @@ func (b *bisectFlags) programTest(t *cli.OpenedSession, a *cli.App, command []st
 			}
 			o, err := program.Run(ctx, stdin, env...)
 			if e, ok := errors.AsType[*testprogram.FailedError](err); ok {
-				return 0, cli.Fail(cli.ExitCannotRun, "%s failed at %v: %s; it must exit with 0 for good, 1..124 for bad, or 125 to skip", e.Name, m, e.Status)
+				return 0, cli.Fail(cli.ExitCannotRun, "%s failed at %v with %s; it must exit with 0 for good, 1..124 for bad, or 125 to skip", e.Name, m, e.Status)
 			}
 			if e, ok := errors.AsType[*testprogram.StartError](err); ok {
 				return 0, cli.Fail(cli.ExitCannotRun, "cannot run %s: %w", e.Name, e.Cause)

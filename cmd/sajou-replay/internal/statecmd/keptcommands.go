@@ -59,7 +59,7 @@ func withSearch(a *cli.App, do func(context.Context, *keptSearch, []string) erro
 func startSearch(a *cli.App) *cobra.Command {
 	var good, bad, expr, terms string
 	var look imageTest
-	var every time.Duration
+	var every, timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "start [SESSION] [--good ADDR] [--bad ADDR] [--where EXPR | --image PNG | -- COMMAND ARG...]",
 		Short: "Begin a search that is kept",
@@ -98,6 +98,12 @@ on if one of them changed.
 			case look.image != "":
 				subject.Test = searchlog.SearchedTest{Kind: byImage, Flags: look.values()}
 			}
+			if cmd.Flags().Changed("timeout") {
+				if subject.Test.Kind != byProgram || timeout <= 0 {
+					return cli.Misuse("--timeout %v: must be above 0, and needs a command after --", timeout)
+				}
+				subject.Test.Flags = map[string]string{"timeout": timeout.String()}
+			}
 			if cmd.Flags().Changed("every") {
 				subject.Every = every.String()
 			}
@@ -115,6 +121,7 @@ on if one of them changed.
 	cmd.Flags().StringVar(&bad, "bad", "end", "`ADDR` of a later, bad moment")
 	cmd.Flags().StringVar(&expr, "where", "", "the state is bad if `EXPR` is true")
 	cmd.Flags().DurationVar(&every, "every", 0, "also compare moments each `D`, for values that move; at least 1ms")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "skip a candidate whose command runs longer than `D`")
 	cmd.Flags().StringVar(&terms, "terms", "", "other words for good and bad, as `OLD,NEW`")
 	look.flags(cmd, "the state is bad if the picture equals the PNG")
 	cmd.ValidArgsFunction = a.CompleteSession

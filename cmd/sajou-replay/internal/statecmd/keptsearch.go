@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -152,7 +153,14 @@ func keptTest(ctx context.Context, a *cli.App, t *cli.OpenedSession, named searc
 		if len(named.Args) == 0 {
 			break
 		}
-		test := (&bisectFlags{}).programTest(t, a, named.Args)
+		limit := time.Duration(0)
+		if text := named.Flags["timeout"]; text != "" {
+			var err error
+			if limit, err = time.ParseDuration(text); err != nil || limit <= 0 {
+				return bisect.Test{}, cli.Fail(cli.ExitNo, "the search has no valid timeout: %.80q", text)
+			}
+		}
+		test := (&bisectFlags{timeout: limit}).programTest(t, a, named.Args)
 		test.Identity = digestOf(named.Args)
 		return test, nil
 	}
@@ -301,6 +309,7 @@ type searchView struct {
 	Conclusive bool     `json:"conclusive"`
 	Assumes    string   `json:"assumes,omitempty"`
 	Islands    []string `json:"islands,omitempty"`
+	Conflict   string   `json:"conflict,omitempty"`
 }
 
 // view returns the state of the search, and a text about it.
@@ -327,6 +336,23 @@ func (s *keptSearch) view() (searchView, string) {
 		return v, text
 	}
 	v.Finished = s.search.Err() == nil
+	if v.Finished && c.Exact() {
+		// The good side lasts until the transition.
+		v.Good = stretches[c.Good].Last.String()
+		kind := "entry"
+		if stretches[c.Bad].From.Offset > 0 {
+			kind = "moment"
+		}
+		text = fmt.Sprintf("%s is a %s %s after a %s one, %s: a transition\n", v.Bad, s.term(bisect.Bad), kind, s.term(bisect.Good), v.Good)
+		for _, island := range c.Islands() {
+			text += fmt.Sprintf("but %v is %s\n", stretches[island.First].From, s.term(island.Result))
+		}
+	}
+	if len(c.Conflicts) > 0 {
+		at := c.Conflicts[0]
+		v.Conflict = stretches[at.Index].From.String()
+		text += fmt.Sprintf("but %s was judged %s and then %s, although the test saw the same\n", v.Conflict, s.term(at.Was), s.term(at.Now))
+	}
 	switch {
 	case v.Conclusive:
 		text += fmt.Sprintf("conclusive: all %s were judged\n", cli.Plural(c.Candidates, "candidate", "candidates"))
@@ -350,6 +376,9 @@ func (s *keptSearch) report() error {
 	}
 	if err := s.search.Err(); err != nil {
 		return cli.Fail(cli.ExitNo, "%w; take back a verdict with: sajou-replay bisect undo", err)
+	}
+	if v.Conflict != "" {
+		return cli.Fail(cli.ExitInconclusive, "the judgments contradict each other at %s; take back the latest with: sajou-replay bisect undo", v.Conflict)
 	}
 	if v.Finished && len(v.Islands) > 0 {
 		return &cli.ExitError{Code: cli.ExitInconclusive}
