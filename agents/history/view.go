@@ -130,14 +130,21 @@ func (h *History) ValueChanges(ctx context.Context, agent string, path jsondoc.P
 			return
 		}
 		watch, more := query.NewPathWatch(agent, path, is), true
-		err = q.fold(ctx, nil, 1, q.head.Seq, func(c *agents.Core, s *query.FoldedEntry) (bool, error) {
+		visit := func(c *agents.Core, s *query.FoldedEntry) (bool, error) {
 			for _, change := range watch.Apply(c, s) {
 				if more = yield(ValueChange{change, false}, nil); !more {
 					break
 				}
 			}
 			return more, nil
-		})
+		}
+		if at, ok, wrong := q.candidates(ctx, agent, path); wrong != nil {
+			err = wrong
+		} else if ok {
+			err = q.foldAt(ctx, at, visit)
+		} else {
+			err = q.fold(ctx, nil, 1, q.head.Seq, visit)
+		}
 		if err != nil {
 			yield(ValueChange{}, err)
 			return

@@ -17,7 +17,6 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/agents/generate"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/episodecmd"
 	"github.com/sajou-dev/sajou-go/director/play"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -111,8 +110,8 @@ func newService(t *testing.T) *service {
 // A model plays the character and another one judges. Each is sent its own key;
 // a server that fails ends the sitting, and the turn is as it was.
 func TestEpisodePlayByModels(t *testing.T) {
-	t.Setenv(episodecmd.CharacterKey, "character-secret")
-	t.Setenv(episodecmd.JudgeKey, "judge-secret")
+	t.Setenv(cli.CharacterKey, "character-secret")
+	t.Setenv(cli.JudgeKey, "judge-secret")
 	character, judge := newService(t), newService(t)
 	file := filepath.Join(t.TempDir(), "tea.json")
 	const tea = `{"id": "tea", "turn_budget": 3, "situation": "A kitchen.", "opening_line": "Come in.", "scene_objective": "Be kind.", "beats": [

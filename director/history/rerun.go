@@ -56,15 +56,20 @@ var ErrEpisodeID = errors.New("sajou: the session plays no episode of that id")
 // Target is the live director of the session that a rerun plays in. Package
 // director/live has it.
 type Target interface {
+	Decider
 	// Name returns the session's name.
 	Name() string
+	// Respond records a response and has it judged.
+	Respond(ctx context.Context, judge director.Judge, r director.Response) error
+}
+
+// Decider records what a director decides in a session.
+type Decider interface {
 	// Reach lets session time come to an instant, if it has not passed it.
 	Reach(at time.Duration)
 	// Decide records the events that f decides on the newest state, if any, as one
 	// batch.
 	Decide(ctx context.Context, f func(*director.State) ([]signal.Record, error)) error
-	// Respond records a response and has it judged.
-	Respond(ctx context.Context, judge director.Judge, r director.Response) error
 }
 
 // Rerun plays the inputs of a recorded session (what was said and chosen) in another
@@ -76,8 +81,8 @@ type Target interface {
 // If a recorded choice is not open now, its label is what the user says. Errors:
 // [*PromptError], [ErrNoText], [ErrEpisodeID], [ErrNoEpisode].
 func Rerun(ctx context.Context, r *replay.Replay, to Target, cfg RerunConfig) (RerunResult, error) {
-	again := rerun{RerunConfig: cfg, to: to}
-	if err := again.checkNew(ctx); err != nil {
+	again := rerun{RerunConfig: cfg, to: to, respondLive: to.Respond}
+	if err := again.checkNew(ctx, to.Name()); err != nil {
 		return RerunResult{}, err
 	}
 	if cfg.Mode == RerunLive && cfg.Judge == nil {
@@ -121,17 +126,24 @@ func cannotHappen(err error) bool {
 
 type rerun struct {
 	RerunConfig
-	to     Target
-	result RerunResult
-	found  bool // the given episode was recorded
-	label  string
+	to          Decider
+	respondLive func(context.Context, director.Judge, director.Response) error
+	result      RerunResult
+	found       bool // the given episode was recorded
+	label       string
+
+	// other asks a judge in mode RerunStrict about a question that was not recorded; nil:
+	// that is a [PromptError].
+	other func(context.Context, director.Question) (director.Verdict, error)
+	// refused is told of a choice that is not open; nil for none.
+	refused func(*input, error)
 }
 
 // checkNew refuses a session that plays an episode already.
-func (a *rerun) checkNew(ctx context.Context) error {
+func (a *rerun) checkNew(ctx context.Context, name string) error {
 	return a.to.Decide(ctx, func(s *director.State) ([]signal.Record, error) {
 		if s.Episode() != nil {
-			return nil, fmt.Errorf("sajou: session %q plays an episode already", a.to.Name())
+			return nil, fmt.Errorf("sajou: session %q plays an episode already", name)
 		}
 		return nil, nil
 	})
@@ -238,6 +250,9 @@ func (a *rerun) choose(ctx context.Context, in *input) error {
 		return records, err
 	})
 	if errors.Is(err, director.ErrNotFound) || errors.Is(err, director.ErrNotOpen) || errors.Is(err, director.ErrConflict) {
+		if a.refused != nil {
+			a.refused(in, err)
+		}
 		return nil // the choice is not open in this story: the next input says its label
 	}
 	return err
@@ -263,11 +278,11 @@ func (a *rerun) respond(ctx context.Context, in *input) error {
 	}
 	r := director.Response{Turn: in.turn, Attempt: in.attempt, Text: text, Before: in.before}
 	if a.Mode == RerunLive {
-		return a.to.Respond(ctx, a.Judge, r)
+		return a.respondLive(ctx, a.Judge, r)
 	}
 	var out director.ResponseResult
 	err = a.to.Decide(ctx, func(s *director.State) (records []signal.Record, err error) {
-		if out, records, err = s.Respond(r); err == nil && a.Mode == RerunStrict {
+		if out, records, err = s.Respond(r); err == nil && a.Mode == RerunStrict && a.other == nil {
 			err = in.check(out.Questions)
 		}
 		return session.Utterance{Turn: r.Turn, Attempt: out.Attempt, Role: "character", Text: r.Text}.Before(records), err
@@ -276,12 +291,19 @@ func (a *rerun) respond(ctx context.Context, in *input) error {
 		return err
 	}
 	for _, q := range out.Questions {
-		if _, asked := in.prompts[q.Subject]; asked {
+		if was, asked := in.prompts[q.Subject]; asked && (a.other == nil || was == q.Digest) {
 			continue // its verdict is one of the next inputs
 		}
-		for again := true; again; {
+		for again := true; again; q.Try++ {
 			again = false
 			v := director.Verdict{Turn: q.Turn, Attempt: q.Attempt, Subject: q.Subject, Failure: unanswered}
+			if a.other != nil {
+				var err error
+				if v, err = a.other(ctx, q); err != nil {
+					return err
+				}
+				v.Turn, v.Attempt, v.Subject, v.Try = q.Turn, q.Attempt, q.Subject, q.Try
+			}
 			err := a.to.Decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 				_, records, err = s.Judge(v)
 				again = director.AskedAgain(records)

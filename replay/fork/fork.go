@@ -19,11 +19,19 @@
 //     refused request is left out too, because a recording does not hold its text.
 //   - Answers of models, while the view that they answered is the same (its digest is
 //     recorded). The fork stops in front of the first generation with another view.
-//   - Events of the director, while all that its rules hear is the same. The fork stops
-//     behind the first entry to which the rules react otherwise.
+//   - Events of the director. They are kept as they are until one of them changes, or its
+//     rules react otherwise. From there on it is played again with the recorded lines and
+//     choices of the user, the recorded responses of the character while it is shown the
+//     same scene, and the recorded verdicts while their questions are the same. Other
+//     responses and verdicts come from [Models], or the fork stops in front of the first;
+//     see [history.Continuation]. The director may then make fewer or more events than
+//     recorded: the places of missing ones say so, and the entries behind additional ones
+//     get higher numbers.
 //
 // Nothing is invented: each entry of a fork is a recorded one, one that was given, or the
-// decision of this program's rules about a recorded request.
+// decision of this program's rules about a recorded input or the answer of a model that
+// was named. A generation of an agent cannot be asked for again, because a log does not
+// hold how its program makes a prompt of a view, and an intent of an answer.
 //
 // # Cost
 //
@@ -42,6 +50,8 @@ import (
 	"math"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/history"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/variant"
@@ -58,6 +68,18 @@ type Config struct {
 
 	// World is what the program adds to the agents' world.
 	World agents.Options
+
+	Models Models
+}
+
+// Models answer where a recording has no answer for a fork. New asks them, one question at
+// a time; Batches repeats their answers. With none the fork ends there.
+type Models struct {
+	// Judge is asked the questions of a director that were not recorded word for word.
+	Judge director.Judge
+	// Answer returns the character's response in a turn in which it is shown something
+	// else than in the recording.
+	Answer func(ctx context.Context, turn history.CharacterTurn) (string, error)
 }
 
 // Counterfactual is a planned fork. It is immutable, and safe for concurrent use if the
@@ -66,14 +88,19 @@ type Counterfactual struct {
 	parent  replay.Source
 	variant *variant.Variant
 	world   agents.Options
+	models  Models
 	label   session.Fork
 	report  Reapplied
+	answers []liveAnswer // of the models
+	planned bool         // report and answers are complete
 }
 
 // Reapplied says what became of the entries behind the first change.
 type Reapplied struct {
 	Entries int       // of the fork
 	Decided int       // requests that were decided again
+	Played  int       // inputs of the director that were played again
+	Asked   int       // questions to live models
 	Left    []LeftOut // the first MaxLeftOut entries that were left out without being asked for
 	More    int       // further ones
 	Stopped *Stopped  // nil: the fork goes as far as the parent, or as was asked
@@ -119,7 +146,7 @@ func New(ctx context.Context, parent replay.Source, cfg Config) (*Counterfactual
 		return nil, fmt.Errorf("%w: there is no entry %d to fork at: the last one is %d", variant.ErrChange, at, parent.Head().Seq)
 	}
 	c := &Counterfactual{
-		parent: parent, variant: v, world: cfg.World,
+		parent: parent, variant: v, world: cfg.World, models: cfg.Models,
 		label: session.Fork{Parent: parent.Name(), Head: parent.Head(), At: at},
 	}
 	w := c.walk()
@@ -128,7 +155,7 @@ func New(ctx context.Context, parent replay.Source, cfg Config) (*Counterfactual
 			return nil, err
 		}
 	}
-	c.report = w.report
+	c.report, c.planned = w.report, true
 	c.label.Entries = eventlog.Seq(w.report.Entries)
 	return c, nil
 }

@@ -1,8 +1,6 @@
 package fork
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/sajou-dev/sajou-go/agents"
-	"github.com/sajou-dev/sajou-go/director"
-	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay/variant"
@@ -32,7 +28,7 @@ type walk struct {
 	numbers  numbering
 	quantum  *quantum // whose effects are being read
 
-	missed string // why the director would decide otherwise than recorded
+	scene
 
 	out []step // decided and not yielded yet
 }
@@ -45,6 +41,7 @@ func (c *Counterfactual) walk() *walk {
 	session.ObserveWorld(w.fold, func(change session.WorldChange) { w.applied = change.Applied })
 	// The ids that the world derives are those of the parent where nothing differs.
 	session.WorldOf(w.fold).Bind(c.parent.Name(), nil)
+	w.played = w.continuation()
 	return w
 }
 
@@ -77,6 +74,9 @@ func (w *walk) steps(ctx context.Context) iter.Seq2[step, error] {
 		if err == nil && w.quantum != nil {
 			err = w.closeQuantum()
 		}
+		if err == nil && w.again {
+			err = w.stopping(w.played.Flush(ctx))
+		}
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(step{}, err)
 			return
@@ -97,11 +97,6 @@ func (w *walk) take(ctx context.Context, e *eventlog.Entry) error {
 	}
 	parent, recorded := w.variant.Parent(e.Seq)
 	changed := !recorded || w.variant.Changed(e.Seq)
-	if w.quantum != nil && !w.quantum.wants(e, recorded) {
-		if err := w.closeQuantum(); err != nil {
-			return err
-		}
-	}
 	var was eventlog.Entry
 	if changed && recorded {
 		var err error
@@ -109,9 +104,38 @@ func (w *walk) take(ctx context.Context, e *eventlog.Entry) error {
 			return err
 		}
 	}
-	reacts, err := w.reactsOtherwise(&was, e, changed)
-	if err != nil {
-		return err
+	// Reactions stand between the effects of a quantum.
+	if reaction := w.again && !changed && own(e, parent); w.quantum != nil && !reaction && !w.quantum.wants(e, recorded) {
+		if err := w.closeQuantum(); err != nil {
+			return err
+		}
+	}
+	if recorded && (e.Batch > 0 || w.first == 0) { // the first entry of all only opens the session
+		first := e
+		if changed {
+			first = &was
+		}
+		w.first, w.decision = e.Seq, own(first, parent)
+	}
+	if changed && !w.again {
+		again, err := w.reactsOtherwise(&was, e, parent, recorded)
+		if err != nil {
+			return err
+		}
+		if again {
+			if err := w.begin(&was, e); err != nil {
+				return err
+			}
+		}
+	}
+	if w.again {
+		if done, err := w.direct(ctx, &was, e, parent, changed); err != nil || done {
+			return err
+		}
+	} else if own(e, parent) {
+		seen := *e
+		seen.Seq = parent
+		w.played.Saw(&seen)
 	}
 	switch {
 	case w.quantum != nil:
@@ -120,23 +144,19 @@ func (w *walk) take(ctx context.Context, e *eventlog.Entry) error {
 			w.forget(&was)
 		}
 		if w.quantum.complete() {
-			err = w.closeQuantum()
+			return w.closeQuantum()
 		}
+		return nil
 	case changed:
-		err = w.change(&was, e)
+		return w.change(&was, e)
 	case e.Kind == eventlog.KindEffect && !w.diverged && w.torn(e):
 		w.diverged = true
-		err = w.decide(e)
+		return w.decide(e)
 	case e.Kind == eventlog.KindEffect && w.diverged:
-		err = w.decide(e)
+		return w.decide(e)
 	default:
-		err = w.keep(e)
+		return w.keep(e)
 	}
-	if reacts = cmp.Or(reacts, w.missed); err == nil && reacts != "" {
-		w.report.Stopped = &Stopped{parent + 1, reacts}
-		return errStopped
-	}
-	return err
 }
 
 // torn reports whether an entry announces a quantum of which the variant has changed an
@@ -155,15 +175,22 @@ func (w *walk) torn(e *eventlog.Entry) bool {
 	return false
 }
 
-// keep applies an entry as it is.
+// keep applies an entry as it is, and lets the director react if it is played again.
 func (w *walk) keep(e *eventlog.Entry) error {
+	made := *e
+	// Behind a director that is played again there may be more entries than recorded, and
+	// the newest one may be later.
+	made.Seq, made.At = w.fold.Head().Seq+1, max(e.At, w.fold.At())
 	w.applied = agents.Applied{}
-	if err := w.fold.Apply(e); err != nil {
+	if err := w.fold.Apply(&made); err != nil {
 		return fmt.Errorf("fork: %w", err)
 	}
-	w.out = append(w.out, step{eventlog.Draft{Kind: e.Kind, At: e.At, Data: e.Data}, e.Key, e.Batch})
+	w.out = append(w.out, step{eventlog.Draft{Kind: made.Kind, At: made.At, Data: made.Data}, made.Key, made.Batch})
 	if e.Kind == eventlog.KindEffect && !w.diverged {
 		w.numbers.saw(e)
+	}
+	if w.again && w.applied.Err == nil {
+		return w.hear(&made, 0)
 	}
 	return nil
 }
@@ -212,78 +239,17 @@ func (w *walk) leave(e *eventlog.Entry, what, reason string) error {
 	if err != nil {
 		return err
 	}
-	if len(heard) > 0 {
-		w.missed = fmt.Sprintf("the director's rules reacted to entry %d, which does not happen", e.Seq)
-	}
-	w.noteLeft(e, what, reason)
+	w.again = w.again || len(heard) > 0
+	parent, _ := w.variant.Parent(e.Seq)
+	w.noteLeft(LeftOut{w.fold.Head().Seq + 1, parent, what, reason})
 	dropped := variant.Dropped(e.At)
 	return w.keep(&eventlog.Entry{Seq: e.Seq, Kind: dropped.Kind, At: dropped.At, Data: dropped.Data, Batch: e.Batch})
 }
 
-func (w *walk) noteLeft(e *eventlog.Entry, what, reason string) {
+func (w *walk) noteLeft(l LeftOut) {
 	if len(w.report.Left) == MaxLeftOut {
 		w.report.More++
 		return
 	}
-	parent, _ := w.variant.Parent(e.Seq)
-	w.report.Left = append(w.report.Left, LeftOut{e.Seq, parent, what, reason})
-}
-
-// reactsOtherwise returns why the director would decide otherwise than recorded behind an
-// entry that has changed from was to e.
-func (w *walk) reactsOtherwise(was, e *eventlog.Entry, changed bool) (string, error) {
-	state := session.DirectorOf(w.fold)
-	if !changed || state.Episode() == nil {
-		if changed && declaresEpisode(e) {
-			return "an episode begins that was not played", nil
-		}
-		return "", nil
-	}
-	if was.Kind == eventlog.KindBeat || e.Kind == eventlog.KindBeat || declaresEpisode(e) || declaresEpisode(was) {
-		return "the director has another past, and its decisions were not made for that", nil
-	}
-	if _, recorded := w.variant.Parent(e.Seq); !recorded && len(state.Episode().Signals)+len(state.Episode().FlagRules) > 0 {
-		return "the director's rules name entries by their numbers, which are others behind an inserted one", nil
-	}
-	before, err := reactions(state, was, e.Seq)
-	if err != nil {
-		return "", err
-	}
-	after, err := reactions(state, e, e.Seq)
-	if err != nil {
-		return "", err
-	}
-	same := slices.EqualFunc(before, after, func(a, b signal.Record) bool { return a.Word == b.Word && bytes.Equal(a.Value, b.Value) })
-	if !same {
-		return fmt.Sprintf("the director's rules react otherwise to entry %d", e.Seq), nil
-	}
-	return "", nil
-}
-
-func declaresEpisode(e *eventlog.Entry) bool {
-	if e.Kind != eventlog.KindDefine {
-		return false
-	}
-	word, _, err := session.WordOf(e)
-	return err == nil && word == episode.Word
-}
-
-// reactions returns the events by which the director's rules react to an entry.
-func reactions(state *director.State, e *eventlog.Entry, seq eventlog.Seq) ([]signal.Record, error) {
-	switch e.Kind {
-	case eventlog.KindSignal:
-		sig, err := signal.DecodeSound(e.Data)
-		if err != nil || sig.Problem != "" {
-			return nil, nil //nolint:nilerr // no rule hears an unreadable signal
-		}
-		return state.ExternalEvent(episode.OfSignal, sig.Type, sig.Payload, fmt.Sprintf("signal:%d", seq))
-	case eventlog.KindEffect:
-		r, err := session.WorldRecordOf(e)
-		if err != nil || r.Word != agents.WordEffect {
-			return nil, nil //nolint:nilerr // nor an unreadable effect
-		}
-		return state.ExternalEvent(episode.OfEffect, r.Value.TextOf("kind"), r.Value.Member("payload"), fmt.Sprintf("effect:%d", seq))
-	default:
-		return nil, nil
-	}
+	w.report.Left = append(w.report.Left, l)
 }

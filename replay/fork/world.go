@@ -223,7 +223,8 @@ func (w *walk) reapply(e *eventlog.Entry, r signal.Record) error {
 	}
 	// The record has changed nothing but the time, and is not written.
 	w.out = w.out[:len(w.out)-1]
-	w.noteLeft(e, whatOf(r), w.applied.Err.Error())
+	parent, _ := w.variant.Parent(e.Seq)
+	w.noteLeft(LeftOut{w.fold.Head().Seq, parent, whatOf(r), w.applied.Err.Error()})
 	w.out = append(w.out, step{draft: variant.Dropped(e.At), batch: e.Batch})
 	return nil
 }

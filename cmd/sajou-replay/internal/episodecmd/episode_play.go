@@ -80,10 +80,7 @@ and 7 when the character could not answer.`,
 	flags.BoolVar(&f.beyond, "beyond", false, "continue when the turn budget is used up")
 	flags.BoolVar(&f.manual, "manual-time", false, "let no time pass in a new session, so that equal plays give equal head hashes")
 	flags.StringVar(&f.script, "script", "", "file with the character's lines")
-	flags.StringVar(&f.characterURL, "character-url", "", "chat completions API of the character's model, up to /v1")
-	flags.StringVar(&f.model, "model", "", "name of the character's model")
-	flags.StringVar(&f.judgeURL, "judge-url", "", "chat completions API of the judge's model")
-	flags.StringVar(&f.judgeModel, "judge-model", "", "name of the judge's model; by default that of --model")
+	f.Add(flags)
 	_ = cmd.MarkFlagFilename("script", "json")
 	return cmd
 }

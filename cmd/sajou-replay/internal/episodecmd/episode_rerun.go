@@ -43,7 +43,7 @@ recorded ones.
           whatever the question is now; a question that was not asked then is
           unclear
   live    asks a judge again: --judge-url and --judge-model name a service with
-          the chat completions API; the key comes from ` + JudgeKey + `
+          the chat completions API; the key comes from ` + cli.JudgeKey + `
 
 A replay never asks a judge: verdicts are entries of the log. A recorded choice
 that is not open now becomes the user's line. The run ends, with the reason, at
@@ -103,7 +103,7 @@ func (f *rerun) config(ctx context.Context, a *cli.App) (cfg history.RerunConfig
 		}
 	}
 	if mode == history.RerunLive {
-		client, err := newModel("--judge-url", f.url, f.model, JudgeKey)
+		client, err := cli.NewModel("--judge-url", f.url, f.model, cli.JudgeKey)
 		if err != nil {
 			return cfg, err
 		}

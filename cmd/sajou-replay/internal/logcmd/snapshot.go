@@ -25,8 +25,9 @@ while it records, and keeps fewer of the older ones. A snapshot holds only data
 that the log determines, so deleting snapshots is always safe.
 
 Of a session with many entries, commands keep an index beside the snapshots: at
-which entries a correlation id, a beat or a turn occurs, and what each entry did
-on the stage. The first question that needs it builds it, and it may be deleted.
+which entries a correlation id, a beat or a turn occurs, what each entry did on
+the stage, and which entities it showed to agents. The first question that needs
+it builds it, and it may be deleted.
 
 A program that can write to the snapshot file can store a state that the session
 never had, and commands would continue from it. The command snapshot verify

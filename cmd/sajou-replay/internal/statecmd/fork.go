@@ -9,7 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sajou-dev/sajou-go/adapter/openai"
+	"github.com/sajou-dev/sajou-go/agents/generate"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/director/history"
+	"github.com/sajou-dev/sajou-go/director/play"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay/fork"
@@ -46,9 +50,15 @@ stands for the entry in front of it.
 
 In a world of agents the requests behind a changed decision are decided again, at
 their recorded times. Fork lists those that are refused now and leaves them out.
-The recorded answer of a model stands while the agent's view is the one that it
-was made for. The fork stops where another answer would be needed, and where the
-director would decide otherwise.
+The director of an episode is played again from a changed event on, or where its
+rules react otherwise, with the recorded lines and choices of the user.
+
+The recorded answer of a model stands while it is asked the same: an agent while
+its view is the same, a character while its scene and its direction are, a judge
+while the question is, word for word. Otherwise the models that you name answer:
+--character-url and --model the character, --judge-url and --judge-model the judge
+(chat completions APIs; the keys come from ` + cli.CharacterKey + ` and
+` + cli.JudgeKey + `). Without one, and for agents, the fork stops there.
 
 The exit code is 0, and 3 if the fork stops before its parent does. To see what
 became different: sajou-replay diff --rec PARENT FORK`,
@@ -60,6 +70,9 @@ became different: sajou-replay diff --rec PARENT FORK`,
 			}
 			if err := eventlog.CheckName(f.out); err != nil {
 				return cli.Misuse("--out: %s", cli.OneLine(err.Error()))
+			}
+			if err := f.Check(); err != nil {
+				return err
 			}
 			t, rest, err := a.OpenSessionAndRest(args)
 			if err != nil {
@@ -77,6 +90,11 @@ became different: sajou-replay diff --rec PARENT FORK`,
 			if err := t.Close(); err != nil { // a store is open once at a time
 				return err
 			}
+			done, err := f.models(&cfg)
+			if err != nil {
+				return err
+			}
+			defer done()
 			return makeFork(cmd.Context(), a, parent, f.out, cfg)
 		},
 	}
@@ -86,6 +104,7 @@ became different: sajou-replay diff --rec PARENT FORK`,
 	cmd.Flags().StringVar(&f.insert, "insert", "", "`FILE` of signals to insert behind ADDR")
 	cmd.Flags().StringArrayVar(&f.define, "define", nil, "`FILE` of definitions; can be repeated")
 	cmd.Flags().StringVar(&f.until, "until", "", "`ADDR` of the last entry")
+	f.Add(cmd.Flags())
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
 }
@@ -93,6 +112,38 @@ became different: sajou-replay diff --rec PARENT FORK`,
 type forkFlags struct {
 	out, insert, until string
 	set, drop, define  []string
+	cli.ModelFlags
+}
+
+// models sets the models that the flags name. Done closes their connections.
+func (f *forkFlags) models(cfg *fork.Config) (done func(), err error) {
+	judge, err := f.Judge()
+	if err != nil {
+		return nil, err
+	}
+	character, err := f.Character()
+	if err != nil {
+		return nil, err
+	}
+	if judge != nil {
+		cfg.Models.Judge = judge
+	}
+	if character != nil {
+		actor := play.ModelActor{Complete: func(ctx context.Context, messages []generate.ChatMessage) (string, error) {
+			said, err := character.Complete(ctx, openai.Request{Messages: messages, MaxTokens: cli.MaxWords})
+			return said.Text, err
+		}}
+		cfg.Models.Answer = func(ctx context.Context, turn history.CharacterTurn) (string, error) {
+			return actor.Say(ctx, play.ActorTurn{Episode: turn.Episode, Guidance: turn.Guidance, Messages: turn.Messages})
+		}
+	}
+	return func() {
+		for _, c := range []*openai.Client{judge, character} {
+			if c != nil {
+				c.Close()
+			}
+		}
+	}, nil
 }
 
 // maxSet bounds an entry that is set, and a file of signals that are inserted.
@@ -223,6 +274,8 @@ type forkView struct {
 	Head    cli.HeadView  `json:"head"`
 	Fork    cli.ForkView  `json:"fork"`
 	Decided int           `json:"decided_again"`
+	Played  int           `json:"played_again"`
+	Asked   int           `json:"asked_models"`
 	Left    []leftOutView `json:"left_out"`
 	More    int           `json:"more_left_out,omitempty"`
 	Stopped *stoppedView  `json:"stopped,omitempty"`
@@ -260,7 +313,7 @@ func makeFork(ctx context.Context, a *cli.App, parent, name string, cfg fork.Con
 	report, label := made.Report(), made.Label()
 	view := forkView{
 		Session: name, Entries: report.Entries, Head: cli.ViewHead(head), Fork: *cli.ViewFork(&label, head),
-		Decided: report.Decided, Left: []leftOutView{}, More: report.More,
+		Decided: report.Decided, Played: report.Played, Asked: report.Asked, Left: []leftOutView{}, More: report.More,
 	}
 	for _, l := range report.Left {
 		view.Left = append(view.Left, leftOutView(l))
@@ -268,6 +321,9 @@ func makeFork(ctx context.Context, a *cli.App, parent, name string, cfg fork.Con
 	}
 	if report.More > 0 {
 		fmt.Fprintf(a.Stderr, "sajou-replay: left out %d more entries\n", report.More)
+	}
+	if report.Asked > 0 {
+		fmt.Fprintf(a.Stderr, "sajou-replay: asked live models for %s\n", cli.Plural(report.Asked, "answer", "answers"))
 	}
 	text := fmt.Sprintf("forked %q at %d into %q: entries 1..%d, head %v", parent, label.At, name, report.Entries, head)
 	if s := report.Stopped; s != nil {
