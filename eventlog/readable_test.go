@@ -32,9 +32,7 @@ func TestReadable(t *testing.T) {
 		"no body": {func(db *pebble.DB) {
 			header, links := cut(t, get(t, db, key(10)))
 			link := slices.Clone(links[3])
-			for i := len(link) / 2; i < len(link); i++ {
-				link[i] ^= 0xff // within the body, whose length stays
-			}
+			link[len(link)-1] ^= 0xff // within the body, whose length stays
 			links[3] = link
 			set(t, db, key(10), slices.Concat(append([][]byte{header}, links...)...))
 		}, nil}, // found out below

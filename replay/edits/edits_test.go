@@ -258,6 +258,25 @@ func TestFindRefuses(t *testing.T) {
 	require.Less(t, out.Judged, 3)
 }
 
+// A test that contradicts itself at an end is noticed, because the ends are judged again by
+// the test, and not by what is known of their input.
+func TestFindRecheck(t *testing.T) {
+	runs := 0
+	test := place(new(int))
+	test.Judge = func(_ context.Context, _ replay.Moment, f *projection.Fold) (bisect.TestResult, error) {
+		if runs++; runs > 2 {
+			return bisect.Bad, nil
+		}
+		return verdict(where(f)), nil
+	}
+	cfg := config(replay.Moment{Seq: 3})
+	cfg.Recheck = true
+	out, err := edits.Find(bg, walks(2), []edits.Version{walkTo(300), walkTo(700)}, test, cfg)
+	require.NoError(t, err)
+	require.Equal(t, []bisect.Conflict{{Index: 0, Was: bisect.Good, Now: bisect.Bad}}, out.Conflicts)
+	require.Equal(t, 4, out.Tests)
+}
+
 // Two sessions part at an entry, at a boundary, while something moves, or not at all.
 func TestPart(t *testing.T) {
 	s := walks(2)

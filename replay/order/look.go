@@ -1,11 +1,9 @@
 package order
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -35,12 +33,7 @@ func (t *trial) look() (more bool, err error) {
 		}
 		return false, nil
 	}
-	views := [2]map[string]any{}
-	for i, f := range t.folds {
-		if views[i], err = viewOf(f, apart); err != nil {
-			return false, err
-		}
-	}
+	views := [2]map[string]any{viewOf(t.folds[0], apart), viewOf(t.folds[1], apart)}
 	exchange(views[1], t.first)
 	differs := !reflect.DeepEqual(views[0], views[1])
 	// Drawing takes much longer than the view, so a picture is compared only where it can
@@ -100,41 +93,36 @@ func (t *trial) alike(now replay.Moment) {
 	}
 }
 
-// viewOf returns the views of some projections as JSON has them, without the lists that are
-// no part of a comparison.
-func viewOf(f *projection.Fold, names []string) (map[string]any, error) {
+// viewOf returns the views of some projections, without what is no part of a comparison.
+// Nothing in them may be changed, because the projections own parts of them.
+func viewOf(f *projection.Fold, names []string) map[string]any {
 	all := map[string]any{}
 	for _, name := range names {
-		text, err := json.Marshal(f.State(name).View())
-		if err != nil {
-			return nil, fmt.Errorf("order: the view of %s: %w", name, err)
-		}
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		var view any
-		if err := d.Decode(&view); err != nil {
-			return nil, fmt.Errorf("order: the view of %s: %w", name, err)
-		}
+		view := f.State(name).View()
 		if members, ok := view.(map[string]any); ok {
-			omit(members, name)
+			switch name {
+			case session.ProjectionSession:
+				view = without(members, "origin")
+			case session.ProjectionStage:
+				rest := without(members, "sounds")
+				if remarks, ok := rest["diagnostics"].(map[string]any); ok {
+					rest["diagnostics"] = without(remarks, "recent", "unresolved")
+				}
+				view = rest
+			}
 		}
 		all[name] = view
 	}
-	return all, nil
+	return all
 }
 
-// omit removes what is no part of a comparison from the view of a projection.
-func omit(view map[string]any, name string) {
-	switch name {
-	case session.ProjectionSession:
-		delete(view, "origin")
-	case session.ProjectionStage:
-		delete(view, "sounds")
-		if remarks, ok := view["diagnostics"].(map[string]any); ok {
-			delete(remarks, "recent")
-			delete(remarks, "unresolved")
-		}
+// without returns a copy of an object without some members.
+func without(object map[string]any, names ...string) map[string]any {
+	rest := maps.Clone(object)
+	for _, name := range names {
+		delete(rest, name)
 	}
+	return rest
 }
 
 // exchange exchanges the numbers of an entry and the one behind it in a view of
@@ -145,22 +133,19 @@ func exchange(view map[string]any, first eventlog.Seq) {
 	if !ok {
 		return
 	}
-	a, b := strconv.FormatUint(uint64(first), 10), strconv.FormatUint(uint64(first)+1, 10)
-	other := map[string]string{a: b, b: a}
+	a, b := int64(first), int64(first)+1
+	names := strings.NewReplacer(fmt.Sprintf("p-%d-", a), fmt.Sprintf("p-%d-", b), fmt.Sprintf("p-%d-", b), fmt.Sprintf("p-%d-", a))
+	numbers := map[int64]int64{a: b, b: a}
 	renamed := make(map[string]any, len(all))
 	for id, one := range all {
-		parts := strings.Split(id, "-")
-		if len(parts) == 3 {
-			if to, ok := other[parts[1]]; ok {
-				id = parts[0] + "-" + to + "-" + parts[2]
-			}
-		}
 		if members, ok := one.(map[string]any); ok {
-			if n, ok := members["signal"].(json.Number); ok && other[n.String()] != "" {
-				members["signal"] = json.Number(other[n.String()])
+			if n, ok := members["signal"].(int64); ok && numbers[n] != 0 {
+				changed := maps.Clone(members)
+				changed["signal"] = numbers[n]
+				one = changed
 			}
 		}
-		renamed[id] = one
+		renamed[names.Replace(id)] = one
 	}
 	view[session.ProjectionPerformances] = renamed
 }

@@ -49,7 +49,7 @@ import (
 const DefaultWithin = 20 * time.Millisecond
 
 // DefaultLimit is the number of entries behind a pair that [Search] folds.
-const DefaultLimit = 500
+const DefaultLimit = 200
 
 // Config says what [Search] looks at.
 type Config struct {

@@ -118,21 +118,25 @@ const maxLog = 64 << 20
 
 // commits returns the commits that git log lists, each with its hash as Name.
 func (r *repository) commits(ctx context.Context, args ...string) ([]edits.Version, error) {
-	const fields = 4
 	out, err := r.git(ctx, maxLog, nil, append([]string{
 		"log", "-z", "--first-parent", "--no-color", "--no-decorate", "--no-notes", "--no-patch", "--encoding=UTF-8", "--format=tformat:%H%x00%as%x00%an%x00%s",
 	}, args...)...)
 	if err != nil {
 		return nil, err
 	}
-	parts := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	return parseLog(out)
+}
+
+// parseLog reads what git log wrote: four fields a commit, each with a NUL behind it.
+func parseLog(out []byte) (all []edits.Version, err error) {
+	const fields = 4
 	if len(out) == 0 {
 		return nil, nil
 	}
+	parts := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	if len(parts)%fields != 0 {
 		return nil, fmt.Errorf("versions: git log wrote %d fields, not a multiple of %d", len(parts), fields)
 	}
-	var all []edits.Version
 	for c := range slices.Chunk(parts, fields) {
 		all = append(all, edits.Version{Name: c[0], Title: c[1] + " " + c[2] + ": " + c[3]})
 	}
@@ -177,21 +181,13 @@ func (r *repository) contents(ctx context.Context, all []edits.Version) error {
 
 // read reads the files of a version.
 func (r *repository) read(ctx context.Context, version, kind, hash string) ([]edits.VersionFile, error) {
-	type object struct{ name, hash string }
 	objects := []object{{path.Base(r.path), hash}}
 	if kind == "tree" {
-		objects = objects[:0]
 		out, err := r.git(ctx, maxLog, nil, "ls-tree", "-z", "--full-tree", hash)
 		if err != nil {
 			return nil, err
 		}
-		for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-			about, name, _ := strings.Cut(entry, "\t") // mode, type and hash
-			if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" && declares(name) && !strings.HasPrefix(name, ".") {
-				objects = append(objects, object{name, f[2]})
-			}
-		}
-		slices.SortFunc(objects, func(a, b object) int { return natural(a.name, b.name) })
+		objects = parseTree(out)
 	}
 	var files []edits.VersionFile
 	b := budget{of: version}
@@ -206,6 +202,21 @@ func (r *repository) read(ctx context.Context, version, kind, hash string) ([]ed
 		files = append(files, edits.VersionFile{Name: o.name, Text: text})
 	}
 	return files, nil
+}
+
+// object is a file in a tree of git.
+type object struct{ name, hash string }
+
+// parseTree returns the files of definitions in what git ls-tree wrote, in natural order.
+func parseTree(out []byte) (objects []object) {
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		about, name, _ := strings.Cut(entry, "\t") // mode, type and hash
+		if f := strings.Fields(about); len(f) == 3 && f[1] == "blob" && declares(name) && !strings.HasPrefix(name, ".") {
+			objects = append(objects, object{name, f[2]})
+		}
+	}
+	slices.SortFunc(objects, func(a, b object) int { return natural(a.name, b.name) })
+	return objects
 }
 
 // GitError reports that git could not be run, or failed.

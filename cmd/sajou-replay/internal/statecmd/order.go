@@ -41,7 +41,7 @@ the ids of performances are no difference, nor is the order of sounds. A pair
 that would not differ if both signals came at one time differs by its timing
 alone. It is counted, and listed only with --all or if the difference lasts.
 
-Behind each pair order folds 500 entries at most, or --limit N, until the states
+Behind each pair order folds 200 entries at most, or --limit N, until the states
 are equal. Recorded decisions of agents and of the director stay as they are. A
 remark tells what was not searched: neighbors of which one is no signal, such as
 a decision, and signals that are further apart. Ctrl-C prints what is known.
