@@ -48,7 +48,10 @@ func (e *Engine) Fork(ctx context.Context, parent, name string, cfg fork.Config)
 		if len(batches) == 0 {
 			return nil
 		}
-		head, err = e.Restore(ctx, name, batches...)
+		written, err := e.Restore(ctx, name, batches...)
+		if err == nil {
+			head = written // otherwise that of what was written before stays
+		}
 		batches, size = nil, 0
 		return err
 	}

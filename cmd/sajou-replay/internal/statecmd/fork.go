@@ -305,6 +305,9 @@ func makeFork(ctx context.Context, a *cli.App, parent, name string, cfg fork.Con
 		return cli.Fail(cli.ExitNo, "%s; nothing was recorded", cli.OneLine(strings.TrimPrefix(err.Error(), variant.ErrChange.Error()+": ")))
 	case errors.Is(err, eventlog.ErrDeleted), head.Seq == 0 && errors.Is(err, eventlog.ErrInvalid):
 		return cli.Fail(cli.ExitNo, "--out: %s", cli.OneLine(err.Error()))
+	case errors.Is(err, context.Canceled) && head.Seq > 0:
+		fmt.Fprintf(a.Stderr, "sajou-replay: %q is incomplete, and its label says so; delete it with: sajou-replay delete %s\n", name, cli.ShellWord(name))
+		return err
 	case err != nil && head.Seq > 0:
 		return fmt.Errorf("%q is incomplete, and its label says so; delete it with: sajou-replay delete %s: %w", name, cli.ShellWord(name), err)
 	case err != nil:
