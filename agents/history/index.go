@@ -112,7 +112,7 @@ func addShown(b *postings.TableBuilder, agent string, op jsondoc.Operation, seq 
 // order, and the last one of the pass. It returns false if no table says them.
 func (q *pass) candidates(ctx context.Context, agent string, path jsondoc.Pointer) (list []eventlog.Seq, ok bool, err error) {
 	if len(path) < 2 || path[0] != view.PathEntities[1:] && path[0] != view.PathRelations[1:] || q.rules != nil {
-		return nil, false, nil
+		return nil, false, nil //nolint:nilerr // the pass itself reports q.rules
 	}
 	part, err := q.shownIndex(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (q *pass) candidates(ctx context.Context, agent string, path jsondoc.Pointe
 		seqs, err := table.Seqs(key)
 		if err != nil {
 			q.replay.Discard(part)
-			return nil, false, nil
+			return nil, false, nil //nolint:nilerr // a damaged table says nothing; it is built anew
 		}
 		if key != shownKey(agent, path[1]) && len(list) > 0 {
 			first, _ := slices.BinarySearch(seqs, list[0])

@@ -15,7 +15,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	for _, name := range []string{"v1.json", "v2.json", "v10.json"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("[]"), 0o600); err != nil {
 			fmt.Println(err)
