@@ -142,7 +142,7 @@ var odd = []string{`null`, `true`, `""`, `"a"`, `0`, `-1`, `1.5`, `1e6`, `100000
 func genMembers(t *rapid.T, required int, members ...string) string {
 	var parts []string
 	for i, m := range members {
-		leave := 9
+		leave := 14
 		if i < required {
 			leave = 1
 		}
