@@ -240,7 +240,7 @@ func TestPlayerProperty(t *testing.T) {
 			rt.Fatalf("commands after %v in a straight run (-) and of the player (+):\n%s", from, diff)
 		}
 	})
-	if jumps == 0 || underWay == 0 {
+	if !testing.Short() && (jumps == 0 || underWay == 0) { // the short form draws too few to tell
 		t.Errorf("%d jumps, and %d times an action was under way: too little happens", jumps, underWay)
 	}
 }
