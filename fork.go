@@ -15,8 +15,8 @@ const forkWrite = 4 << 20
 // Fork records the fork of a session under a new name and returns what became of the
 // recorded entries and the Head of the fork; see package replay/fork. The rules of
 // [Config.World] decide; cfg.World is ignored. It reads the parent twice, and keeps none
-// of its entries. The first entry has the label, which says how many entries the fork is to
-// have: what an interruption leaves is told from a whole fork by [session.Fork.Complete].
+// of its entries. The first entry has the label, which has the number of entries of the whole
+// fork, so [session.Fork.Complete] detects a fork that was interrupted.
 //
 // Errors: [eventlog.ErrNoSession] for a parent without entries, [eventlog.ErrInvalid] for
 // a name that is taken or none, [*session.RulesError], those of [fork.New], and those of

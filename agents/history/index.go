@@ -126,7 +126,7 @@ func (q *pass) candidates(ctx context.Context, agent string, path jsondoc.Pointe
 		seqs, err := table.Seqs(key)
 		if err != nil {
 			q.replay.Discard(part)
-			return nil, false, nil //nolint:nilerr // a damaged table says nothing; it is built anew
+			return nil, false, nil //nolint:nilerr // a damaged table is dropped, and the pass answers instead
 		}
 		if key != shownKey(agent, path[1]) && len(list) > 0 {
 			first, _ := slices.BinarySearch(seqs, list[0])

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
@@ -52,20 +51,8 @@ func namesOf(path string) []string {
 
 func lookup(view any, names []string) (any, bool) {
 	for _, name := range names {
-		switch v := view.(type) {
-		case map[string]any:
-			next, ok := v[name]
-			if !ok {
-				return nil, false
-			}
-			view = next
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil, false
-			}
-			view = v[i]
-		default:
+		var ok bool
+		if view, ok = jsonpointer.Member(view, name); !ok {
 			return nil, false
 		}
 	}

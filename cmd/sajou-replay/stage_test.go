@@ -121,7 +121,7 @@ func TestPlayStageOnTerminal(t *testing.T) {
 
 // TestPlayStageWithoutTerminal shows that the debugger refuses a stdin or stdout that is
 // no terminal, and that -o text writes the stage as texts in any case. The null device
-// is no terminal, although it is a character device as terminals are.
+// is not a terminal, although both are character devices.
 func TestPlayStageWithoutTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
 	store := filepath.Join(t.TempDir(), "store")

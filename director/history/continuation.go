@@ -231,7 +231,7 @@ func (c *Continuation) respond(in *input) error {
 	var turn CharacterTurn
 	err := c.to.Decide(c.ctx, func(s *director.State) ([]signal.Record, error) {
 		if in.turn != s.Turn() {
-			return nil, director.ErrTurn // the turn was not opened, so nobody answers
+			return nil, director.ErrTurn // a turn that was not opened has no response
 		}
 		g, err := s.Guidance(in.turn)
 		turn = CharacterTurn{Episode: s.Episode(), Guidance: g}

@@ -135,7 +135,7 @@ type rerun struct {
 	// other asks a judge in mode RerunStrict about a question that was not recorded; nil:
 	// that is a [PromptError].
 	other func(context.Context, director.Question) (director.Verdict, error)
-	// refused is told of a choice that is not open; nil for none.
+	// refused, unless nil, is called for each choice that is not open.
 	refused func(*input, error)
 }
 

@@ -1,7 +1,10 @@
-// Package jsonpointer writes and splits JSON pointers (RFC 6901).
+// Package jsonpointer writes, splits and follows JSON pointers (RFC 6901).
 package jsonpointer
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Escape returns a member's name as a segment of a pointer: ~0 for a tilde, ~1
 // for a slash.
@@ -42,4 +45,26 @@ func Split(pointer string) []string {
 		names[i] = Unescape(names[i])
 	}
 	return names
+}
+
+// Member returns the member of a view with a name, or its element with an index in decimal
+// digits. A view is a map, a slice, or has a method Member, as views that are read
+// member by member have. It returns false if there is none.
+func Member(view any, name string) (any, bool) {
+	switch v := view.(type) {
+	case interface {
+		Member(name string) (any, bool)
+	}:
+		return v.Member(name)
+	case map[string]any:
+		next, ok := v[name]
+		return next, ok
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(v) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
 }

@@ -39,3 +39,31 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+type lazy struct{}
+
+func (lazy) Member(name string) (any, bool) { return name, name == "a" }
+
+func TestMember(t *testing.T) {
+	for _, c := range []struct {
+		view any
+		name string
+		want any
+		ok   bool
+	}{
+		{map[string]any{"a": 1, "0": nil}, "a", 1, true},
+		{map[string]any{"0": nil}, "0", nil, true},
+		{map[string]any{}, "a", nil, false},
+		{[]any{"x", "y"}, "1", "y", true},
+		{[]any{"x", "y"}, "2", nil, false},
+		{[]any{"x", "y"}, "-1", nil, false},
+		{[]any{"x", "y"}, "a", nil, false},
+		{lazy{}, "a", "a", true},
+		{"text", "0", nil, false},
+		{nil, "a", nil, false},
+	} {
+		if got, ok := jsonpointer.Member(c.view, c.name); ok != c.ok || ok && got != c.want {
+			t.Errorf("%v of %v: %v %v, want %v %v", c.name, c.view, got, ok, c.want, c.ok)
+		}
+	}
+}

@@ -45,7 +45,7 @@ type Findings struct {
 	Mixed int // judgments with runs of both results
 
 	// Onset is the place of the transition between its two stretches. It is nil if
-	// there is no transition, or stretches between the two were skipped.
+	// no transition was found, or if stretches between the two were skipped.
 	Onset *Onset
 }
 

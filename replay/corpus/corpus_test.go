@@ -226,7 +226,7 @@ func TestBrokenCorpus(t *testing.T) {
 		}
 	}
 
-	// A file of digests above the bound is not read, and what is no file is no recording.
+	// A file of digests above the bound is not read. Devices and pipes are not recordings.
 	put("huge.raw.jsonl", good)
 	huge, err := os.Create(filepath.Join(dir, "huge.digests.json"))
 	require.NoError(t, err)

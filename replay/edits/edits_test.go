@@ -51,7 +51,7 @@ func (s *tape) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlo
 	}
 }
 
-// walks is a session in which one figure is told to walk, once a second, from entry 2 on.
+// walks is a session in which a signal moves one figure once a second, from entry 2 on.
 func walks(times int) *tape {
 	var d session.Drafts
 	d.Opened(0, session.TimeManual)

@@ -93,8 +93,8 @@ func (t *trial) alike(now replay.Moment) {
 	}
 }
 
-// viewOf returns the views of some projections, without what is no part of a comparison.
-// Nothing in them may be changed, because the projections own parts of them.
+// viewOf returns the views of some projections, without the members that are not compared.
+// The caller must not change them, because the projections own parts of them.
 func viewOf(f *projection.Fold, names []string) map[string]any {
 	all := map[string]any{}
 	for _, name := range names {

@@ -107,7 +107,7 @@ func (p StatePath) In(f *projection.Fold) (any, bool) {
 		view = state.View()
 	}
 	for _, name := range p.names[1:] {
-		next, ok := memberOf(view, name)
+		next, ok := jsonpointer.Member(view, name)
 		if !ok {
 			return nil, false
 		}
@@ -120,23 +120,6 @@ func (p StatePath) In(f *projection.Fold) (any, bool) {
 type members interface {
 	Names() []string
 	Member(name string) (any, bool)
-}
-
-func memberOf(view any, name string) (any, bool) {
-	switch v := view.(type) {
-	case members:
-		return v.Member(name)
-	case map[string]any:
-		next, ok := v[name]
-		return next, ok
-	case []any:
-		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i >= len(v) {
-			return nil, false
-		}
-		return v[i], true
-	}
-	return nil, false
 }
 
 // plain copies a view into plain values.

@@ -44,20 +44,7 @@ func member(f *projection.Fold, path string) (value any, ok bool) {
 		value = state.View()
 	}
 	for _, name := range all[1:] {
-		switch v := value.(type) {
-		case where.Members:
-			value, ok = v.Member(name)
-		case map[string]any:
-			value, ok = v[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if ok = err == nil && i >= 0 && i < len(v); ok {
-				value = v[i]
-			}
-		default:
-			return nil, false
-		}
-		if !ok {
+		if value, ok = jsonpointer.Member(value, name); !ok {
 			return nil, false
 		}
 	}

@@ -39,7 +39,7 @@ type Options struct {
 	Cols, Rows int           // of the terminal, within the bounds; 0 is 100 and 30
 	Frame      time.Duration // of session time, at which something that moves is drawn; 0 is 100 ms
 	Rate       float64       // session time that passes in one second; 0 is 1
-	Idle       time.Duration // the longest wait between two frames in the cast; 0 is no limit
+	Idle       time.Duration // the longest wait between two frames in the cast; 0 means unlimited
 }
 
 // Write writes the cast of a range and returns the number of its frames. A last moment

@@ -169,7 +169,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestBounds refuses terminals that nobody has.
+// TestBounds checks that terminals outside the bounds are refused.
 func TestBounds(t *testing.T) {
 	reel := reelOf(t, []string{`{"id":"1","type":"note","timestamp":1000,"source":"s","payload":{}}`})
 	for _, o := range []asciicast.Options{{Cols: 19}, {Cols: 501}, {Rows: 4}, {Rows: 201}, {Cols: -1}} {

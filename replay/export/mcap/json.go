@@ -79,7 +79,7 @@ func appendMembers(dst []byte, names []string, member func(string) (any, bool)) 
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			data, _ := json.Marshal(s) // of a text there is no error
+			data, _ := json.Marshal(s) // a string always has a JSON form
 			return append(dst, data...)
 		}
 	}

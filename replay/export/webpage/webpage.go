@@ -1,7 +1,7 @@
 // Package webpage writes a recorded session as one HTML file: its pictures at every
-// change, a scrubber, and the list of its moments. The file loads nothing and may be sent
-// to somebody who has no program for it. Without JavaScript it shows the first picture and
-// the list. The page of a fork says that it is none of a recording.
+// change, a scrubber, and the list of its moments. The file loads nothing, so it can be
+// opened where this program is not installed. Without JavaScript it shows the first picture and
+// the list. The page of a fork says that it does not show a recording.
 //
 // # Size
 //

@@ -277,8 +277,8 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 	return nil
 }
 
-// forkOf returns the label of a session, nil if it is no fork, or its first entry cannot be
-// read.
+// forkOf returns the label of a session. It returns nil if the session is not a fork or if its
+// first entry cannot be read.
 func forkOf(ctx context.Context, engine *sajou.Engine, name string) (*session.Fork, error) {
 	log, err := engine.Log().Session(name)
 	if err == nil {

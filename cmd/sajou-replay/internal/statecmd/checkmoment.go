@@ -66,7 +66,7 @@ type verdict struct {
 	result bisect.TestResult
 }
 
-// run judges a moment. Every error but a missing moment is no verdict.
+// run judges a moment. A missing moment is a verdict; all other errors mean that there is none.
 func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string) error {
 	if cli.Count(c.expr != "", c.look.image != "", len(command) > 0) != 1 {
 		return cli.Misuse("check needs one test: --where EXPR, --image PNG, or a command after --")

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -258,7 +258,7 @@ func viewPath(fold *projection.Fold, m replay.Moment, path []string, limits view
 		names = strings.Split(path[0], ".")
 	}
 	for i, name := range names {
-		next, ok := step(view, name)
+		next, ok := jsonpointer.Member(view, name)
 		if !ok {
 			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %v has no %s%s", m, strings.Join(names[:i+1], "."), namesOf(view))
 		}
@@ -318,23 +318,6 @@ func (s *shower) show(name string, view any) any {
 		return shown
 	}
 	return view
-}
-
-func step(view any, name string) (any, bool) {
-	switch v := view.(type) {
-	case where.Members:
-		return v.Member(name)
-	case map[string]any:
-		next, ok := v[name]
-		return next, ok
-	case []any:
-		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i >= len(v) {
-			return nil, false
-		}
-		return v[i], true
-	}
-	return nil, false
 }
 
 // namesOf lists the names that exist, for an error about one that does not.
