@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,7 +25,7 @@ import (
 // It copies keys, not files. So a failed write of the copy does not make the log
 // read-only, and a file of the store that rots later is not a file of the copy.
 //
-// Errors: [ErrForeign] if dir exists, [ErrReadOnly] for a log that failed, [ErrLost] for a store that lost entries and
+// Errors: [fs.ErrExist] if dir exists, [ErrReadOnly] for a log that failed, [ErrLost] for a store that lost entries and
 // [ErrCorrupt] for one with damage, those of ctx and of the copy's disk. [Repair] saves
 // what can be read of a damaged store.
 func (l *Log) Backup(ctx context.Context, dir string) ([]verify.SessionReport, error) {
@@ -45,7 +46,7 @@ func (l *Log) Backup(ctx context.Context, dir string) ([]verify.SessionReport, e
 	if dir == l.dir || strings.HasPrefix(dir, strings.TrimSuffix(l.dir, "/")+"/") {
 		return nil, fmt.Errorf("%w: the backup in %s would be a part of the store in %s: name a directory elsewhere", ErrInvalid, dir, l.dir)
 	}
-	exists := &DirectoryError{Dir: dir, Found: "it exists", Do: "name a directory that is absent", Err: ErrForeign}
+	exists := &DirectoryError{Dir: dir, Found: "it exists", Do: "name a directory that is absent", Err: fs.ErrExist}
 	if _, err := disk.Stat(dir); err == nil {
 		return nil, exists
 	}

@@ -3,6 +3,7 @@ package eventlog_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,7 +86,7 @@ func TestBackupRefusals(t *testing.T) {
 	l := open(t, disk, eventlog.Config{})
 	must(t, session(t, l, "a"), eventlog.Batch{Drafts: drafts(1, 5)})
 	require.NoError(t, mem.MkdirAll("there", 0o755))
-	for dir, want := range map[string]error{"there": eventlog.ErrForeign, "store": eventlog.ErrInvalid, "store/copy": eventlog.ErrInvalid} {
+	for dir, want := range map[string]error{"there": fs.ErrExist, "store": eventlog.ErrInvalid, "store/copy": eventlog.ErrInvalid} {
 		_, err := l.Backup(ctx, dir)
 		require.ErrorIs(t, err, want, dir)
 	}
@@ -104,7 +105,9 @@ func TestBackupRefusals(t *testing.T) {
 	_, err = l.Backup(ctx, "copies/one")
 	require.NoError(t, err, "after the failures")
 	_, err = l.Backup(ctx, "copies/one")
-	require.ErrorIs(t, err, eventlog.ErrForeign)
+	require.ErrorIs(t, err, fs.ErrExist)
+	require.NotErrorIs(t, err, eventlog.ErrNoStore)
+	require.EqualError(t, err, "eventlog: copies/one: it exists; name a directory that is absent")
 
 	var stored []byte
 	key := append([]byte("e\x00\x00\x00\x01"), 0, 0, 0, 0, 0, 0, 0, 1)

@@ -465,7 +465,7 @@ func TestFaultInDelete(t *testing.T) {
 	require.NoError(t, err)
 	total := count.count.Load()
 	outcomes := map[string]int{}
-	for at := max(deletion-40, 1); at <= total; at++ {
+	for at := max(deletion-40, 1); at <= total; at += int64(stride(3)) {
 		for _, sticky := range []bool{false, true} {
 			where := fmt.Sprintf("operation %d of %d fails, sticky %v", at, total, sticky)
 			mem := vfs.NewMem()

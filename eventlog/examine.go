@@ -407,6 +407,12 @@ func (x *examination) compare() error {
 		}
 		l.doubts = append(l.doubts, fmt.Sprintf("%s, the file of noted heads, cannot be read: %s", storefile.HeadsFile, keyspace.FirstLine(err)))
 	}
+	l.unreadEnds = make(map[uint32]Head)
+	for number, s := range have {
+		if !s.readable && s.noted.Seq > 0 {
+			l.unreadEnds[number] = s.noted
+		}
+	}
 	if x.broken >= 0 {
 		for number, seq := range x.seen {
 			c.found(number, seq, x.names[number])

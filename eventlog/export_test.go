@@ -79,6 +79,18 @@ func (l *Log) Remove(key []byte) error {
 	return l.db.Delete(key, pebble.Sync)
 }
 
+// WriteSync writes a key and waits until it is durable.
+func (l *Log) WriteSync(key, value []byte) error {
+	b := l.db.NewBatch()
+	if err := b.Set(key, value, nil); err != nil {
+		return err
+	}
+	return l.writeSync(b, true)
+}
+
+// Lead runs f on a goroutine that counts as one that leads rounds.
+func (l *Log) Lead(f func()) { l.leaders.Go(f) }
+
 // Recount rescans the store beneath an open log for sessions.
 func (l *Log) Recount() error {
 	l.next, l.shared = 1, nil

@@ -192,7 +192,7 @@ func TestEveryWriteFails(t *testing.T) {
 		t.Fatalf("the workload has only %d write operations", total)
 	}
 	t.Run("each", func(t *testing.T) {
-		for at := int64(1); at <= total; at++ {
+		for at := int64(1); at <= total; at += int64(stride(11)) {
 			for _, sticky := range []bool{false, true} {
 				where := fmt.Sprintf("operation %d of %d fails, sticky %v", at, total, sticky)
 				t.Run(where, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 	require.NoError(t, work(t, l, acks, 12, 50<<10))
 	left := base.CrashClone(vfs.CrashCloneCfg{}) // all of it is synced
 	require.NoError(t, l.Close())
-	for at := int64(1); ; at++ {
+	for at := int64(1); ; at += int64(stride(5)) {
 		for _, sticky := range []bool{false, true} {
 			mem := left.CrashClone(vfs.CrashCloneCfg{})
 			disk := newFaults(mem)
@@ -262,7 +262,7 @@ func TestEveryWriteFailsInOpen(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, suffix := range []string{"", ".log", ".sst", "MANIFEST"} {
-		for at := int64(1); at < 60; at += 7 {
+		for at := int64(1); at < 60; at += 7 * int64(stride(4)) {
 			mem := vfs.NewMem()
 			disk := newFaults(mem)
 			var hits atomic.Int64

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -92,9 +93,15 @@ func TestKeyFaults(t *testing.T) {
 				t.Helper()
 				require.NoError(t, err)
 				for i := range r.Keys {
-					if r.Keys[i].Detail == "" {
-						t.Errorf("%v tells nothing", r.Keys[i])
+					says := map[verify.KeyFaultKind]string{
+						verify.KeyMissing:  "a repeat of this append would be recorded a second time",
+						verify.KeyWrong:    fmt.Sprintf("which are %d to %v", first["k5"], head["k5"]),
+						verify.KeyInvented: "no entry carries the key",
+					}[r.Keys[i].Kind]
+					if r.Keys[i].Kind == verify.KeyWrong && len(tt.record) != 48 {
+						says = "its record is not an outcome"
 					}
+					assert.Contains(t, r.Keys[i].Detail, says)
 					r.Keys[i].Detail = ""
 				}
 				if d := cmp.Diff(tt.want, r.Keys); d != "" || r.Fault != nil || r.KeyFaults != len(tt.want) || r.Whole() {
@@ -191,6 +198,60 @@ func TestRebuildKeysRefuses(t *testing.T) {
 	if _, err := reader.RebuildKeys(t.Context(), "a", verify.Options{}); !errors.Is(err, eventlog.ErrReadOnly) {
 		t.Errorf("read-only: %v", err)
 	}
+}
+
+// Whichever write of a rebuild fails, it says so, and the log is read-only from then on.
+func TestRebuildKeysFails(t *testing.T) {
+	for n := int64(1); ; n++ {
+		disk := newFaults(vfs.NewMem())
+		l, err := eventlog.Open("store", eventlog.Config{FS: disk})
+		require.NoError(t, err)
+		keyed(t, l, 4)
+		require.NoError(t, l.Remove(keyspace.OutcomeKey(1, "k0")))
+		require.NoError(t, l.Put(keyspace.OutcomeKey(1, "new"), []byte("x")))
+		failed, before := false, disk.count.Load()
+		disk.set(func(k int64, _ errorfs.Op) error {
+			if k < before+n {
+				return nil
+			}
+			failed = true
+			return errDisk
+		})
+		_, err = l.RebuildKeys(t.Context(), "a", verify.Options{})
+		disk.set(func(int64, errorfs.Op) error { return nil })
+		if !failed {
+			require.NoError(t, err)
+			require.Greater(t, n, int64(2))
+			require.NoError(t, l.Close())
+			return
+		}
+		require.ErrorIs(t, err, eventlog.ErrReadOnly, "write %d", n)
+		require.ErrorIs(t, err, errDisk, "write %d", n)
+		_, err = l.RebuildKeys(t.Context(), "a", verify.Options{})
+		require.ErrorIs(t, err, eventlog.ErrReadOnly)
+		_ = l.Close() // its errors are those of the disk
+	}
+}
+
+// A write to a log that takes none is refused and not taken for done: one that failed,
+// and one that was opened for reading.
+func TestWriteSyncRefused(t *testing.T) {
+	disk := newFaults(vfs.NewMem())
+	l, err := eventlog.Open("store", eventlog.Config{FS: disk})
+	require.NoError(t, err)
+	keyed(t, l, 2)
+	require.NoError(t, l.WriteSync([]byte("\xffkey"), nil))
+	require.NoError(t, l.Close())
+	reader := open(t, disk, eventlog.Config{ReadOnly: true})
+	require.ErrorIs(t, reader.WriteSync([]byte("\xffkey"), nil), eventlog.ErrReadOnly)
+	require.NoError(t, reader.Close())
+
+	l, err = eventlog.Open("store", eventlog.Config{FS: disk})
+	require.NoError(t, err)
+	disk.set(func(int64, errorfs.Op) error { return errDisk })
+	require.ErrorIs(t, l.WriteSync([]byte("\xffkey"), nil), errDisk)
+	require.ErrorIs(t, l.WriteSync([]byte("\xffkey"), nil), errDisk)
+	_ = l.Close() // its errors are those of the disk
 }
 
 // TestAttackKeys deletes, swaps, changes and invents records at random. Verification

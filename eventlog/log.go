@@ -263,6 +263,10 @@ type Log struct {
 	loss   *LossError // immutable after Open
 	doubts []string   // immutable after Open
 
+	// unreadEnds has by number the noted heads of the sessions whose end could not be read
+	// when the log was opened; immutable after Open.
+	unreadEnds map[uint32]Head
+
 	// failure is the first failed write; set once, never cleared.
 	failure  atomic.Pointer[failure]
 	failedCh chan struct{} // closed with the first failure

@@ -230,7 +230,12 @@ func TestAttackEveryFile(t *testing.T) {
 			counts := map[string]int{}
 			for _, name := range slices.Sorted(maps.Keys(v.files)) {
 				whole := v.files[name]
-				for what, b := range damages(t, v, name, cuts) {
+				ds := damages(t, v, name, cuts)
+				for i, what := range slices.Sorted(maps.Keys(ds)) {
+					if i%stride(4) != 0 {
+						continue
+					}
+					b := ds[what]
 					changed := v.files.with(name, b)
 					for _, readOnly := range []bool{true, false} {
 						outcome := v.attacked(t, changed, readOnly)
@@ -263,10 +268,10 @@ func damages(t *testing.T, v victim, name string, cuts int) map[string][]byte {
 		ds["garbage"] = noise
 		ds["zeros"] = make([]byte, len(whole))
 		half := bytes.Clone(whole)
-		copy(half[len(half)/2:], noise)
+		copy(half[filled(half)/2:], noise)
 		ds["half garbage"] = half
 		for range cuts {
-			n := rng.IntN(len(whole))
+			n := rng.IntN(filled(whole))
 			ds[fmt.Sprintf("cut to %d", n)] = whole[:n:n]
 		}
 		for _, end := range recordEnds(t, name, whole) {

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,6 +150,25 @@ func (n *notes) note(name string, d *durable) error {
 	n.unsynced += int(min(entries, 1<<40))
 	n.plan()
 	return nil
+}
+
+// contents returns the file as it is between two notes; without a file, one without
+// notes.
+func (n *notes) contents() ([]byte, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f, err := n.log.cfg.FS.Open(n.path)
+	if storefile.IsMissing(err) {
+		return storefile.HeadsHeader(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("eventlog: read the noted heads: %w", err)
+	}
+	content, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("eventlog: read the noted heads: %w", err)
+	}
+	return content, nil
 }
 
 // forget leaves a deleted session out of the file that the first write makes. Otherwise

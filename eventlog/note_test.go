@@ -25,6 +25,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/attack"
 )
@@ -416,9 +417,9 @@ func TestAttackWriteAheadLogOfAKilledProcess(t *testing.T) {
 				}
 				for range rounds {
 					for _, damage := range byteDamages {
-						at := rng.IntN(len(whole))
+						at := rng.IntN(filled(whole))
 						if rng.IntN(3) == 0 {
-							at = len(whole) - 1 - rng.IntN(min(len(whole), 2000)) // the end
+							at = filled(whole) - 1 - rng.IntN(min(filled(whole), 2000)) // the end
 						}
 						fs := powerCut(left)
 						writeFile(t, fs, "store/"+name, damage.do(rng, bytes.Clone(whole), at))
@@ -454,7 +455,7 @@ func TestAttackWriteAheadLogAfterAPowerCut(t *testing.T) {
 			}
 			for range attack.Rounds(2, 12) {
 				for _, damage := range byteDamages {
-					at := rng.IntN(len(whole))
+					at := rng.IntN(filled(whole))
 					fs := powerCut(left)
 					writeFile(t, fs, "store/"+name, damage.do(rng, bytes.Clone(whole), at))
 					judge(t, fs, fmt.Sprintf("%s: %s at byte %d of %d", name, damage.name, at, len(whole)), noted, count)
@@ -531,7 +532,7 @@ func TestAttackOneFileOfAStore(t *testing.T) {
 				if len(whole) == 0 {
 					break
 				}
-				at := rng.IntN(len(whole))
+				at := rng.IntN(filled(whole))
 				try(fmt.Sprintf("cut to %d of %d bytes", at, len(whole)), whole[:at:at])
 				flipped := bytes.Clone(whole)
 				flipped[at] ^= 1 << rng.IntN(8)
@@ -578,6 +579,19 @@ func recordBorders(name string, b []byte) []int {
 	}
 }
 
+// filled returns the length of a file's content, and of a few of the zeros that a write-ahead
+// log has behind it. Damage elsewhere in the zeros meets nothing.
+func filled(b []byte) int { return min(len(b), len(bytes.TrimRight(b, "\x00"))+64) }
+
+// logEnd returns the offset behind the last record of a file of the write-ahead log, where zeros begin.
+func logEnd(t *testing.T, fs vfs.FS, name string) int {
+	number, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
+	require.NoError(t, err)
+	scan, err := storefile.ScanWAL(bytes.NewReader(readFile(t, fs, "store/"+name)), number, func(int64, []byte, bool) bool { return true })
+	require.NoError(t, err)
+	return int(scan.End)
+}
+
 // The loss is reported with its place and its Seqs, reading works up to it, and the
 // rest can be accepted once, explicitly.
 func TestLossIsToldAndAccepted(t *testing.T) {
@@ -590,7 +604,7 @@ func TestLossIsToldAndAccepted(t *testing.T) {
 	for range 10 {
 		must(t, a, eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindBeat, Data: text("x")}, {Kind: eventlog.KindBeat, Data: text("y")}}})
 		names := logs(t, mem)
-		offsets = append(offsets, len(readFile(t, mem, "store/"+names[len(names)-1])))
+		offsets = append(offsets, logEnd(t, mem, names[len(names)-1]))
 	}
 	must(t, b, eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindBeat, Data: text("z")}}})
 	noted := a.Head()
@@ -773,4 +787,49 @@ func FuzzScanWAL(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The entries that the write-ahead log continues must be there: where a batch in front of
+// them is missing, at the beginning of a session or behind other entries, opening tells a
+// loss; where none is, it does not.
+func TestHoleBeforeTheWriteAheadLog(t *testing.T) {
+	for _, c := range []struct {
+		batches []int // entries of the batches in the tables
+		missing int   // the batch that is gone, -1 for none
+	}{
+		{[]int{1}, -1},
+		{[]int{1}, 0},
+		{[]int{3}, 0},
+		{[]int{2, 1}, -1},
+		{[]int{2, 1}, 1},
+		{[]int{1, 2}, 1},
+		{[]int{1, 1, 4}, 2},
+	} {
+		mem := vfs.NewCrashableMem()
+		l, err := eventlog.Open("store", eventlog.Config{FS: mem})
+		require.NoError(t, err)
+		s := session(t, l, "a")
+		first := []eventlog.Seq{}
+		for _, n := range c.batches {
+			first = append(first, s.Head().Seq+1)
+			must(t, s, eventlog.Batch{Drafts: beats("in a table", n)})
+		}
+		require.NoError(t, l.Flush())
+		must(t, s, eventlog.Batch{Drafts: beats("in the log", 2)})
+		if c.missing >= 0 {
+			require.NoError(t, l.Remove(keyspace.BatchKey(nil, 1, first[c.missing])))
+		}
+		left := killed(mem)
+		closeQuietly(t, l)
+		l, err = eventlog.Open("store", eventlog.Config{FS: left, ReadOnly: true})
+		require.NoError(t, err)
+		if c.missing < 0 {
+			require.Nil(t, l.Loss(), "%+v", c)
+		} else {
+			require.NotNil(t, l.Loss(), "%+v", c)
+			require.Len(t, l.Loss().Losses, 1, "%+v", c)
+			require.Equal(t, "a", l.Loss().Losses[0].Session)
+		}
+		require.NoError(t, l.Close())
+	}
 }

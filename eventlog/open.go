@@ -31,7 +31,8 @@ const (
 // DirectoryError explains why a directory is not opened. Its fields are Dir, the
 // directory; Found, the contents that are wrong or missing; Do, the remedy, which is
 // empty where it is [Repair]; and Err, the class. It matches [ErrForeign] for a directory
-// that holds something else, and [ErrCorrupt] or [ErrVersion] for a store.
+// that holds something else, [fs.ErrExist] for one that a backup is to make and that
+// exists, and [ErrCorrupt] or [ErrVersion] for a store.
 type DirectoryError = storefile.DirectoryError
 
 // creation lists the directories that Open made.
@@ -218,10 +219,14 @@ func (l *Log) openWriting(dir string, s storefile.Directory, lock *pebble.Lock, 
 		}
 		l.id = id
 	}
+	if err := storefile.SweepCheckpoints(disk, dir, s.Names); err != nil {
+		l.cfg.Logger.Warn("a checkpoint that no process uses could not be removed", slog.Any("err", err))
+	}
 	state, err := currentFiles(disk, dir, s, l.id)
 	if err != nil {
 		return err
 	}
+	l.disk.Dir = dir
 	if l.disk.Note, err = storefile.OpenLedger(disk, dir, state); err != nil {
 		return err
 	}
@@ -363,7 +368,7 @@ func buildStore(cfg Config, dir string, lock *pebble.Lock, fill func(*Log) error
 		return err
 	}
 	l := newLog(cfg)
-	l.dir, l.id = dir, id
+	l.dir, l.id, l.disk.Dir = dir, id, dir
 	if l.disk.Note, err = storefile.OpenLedger(cfg.FS, dir, storefile.NewFileList(id)); err != nil {
 		return err
 	}

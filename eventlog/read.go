@@ -8,8 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/sajou-dev/sajou-go/eventlog/chain"
 	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 )
 
@@ -194,13 +197,69 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 		return next, false
 	}
 	defer s.log.release()
-	it, err := keyspace.SeekBatch(ctx, s.log.db, d.number, next)
-	if err != nil {
-		fail(keyspace.ReadError("read entries", err))
-		return next, false
+	next, ok, err := s.whole(ctx, d, next, yield)
+	if err == nil || !ok {
+		return next, ok
 	}
-	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error, below
+	if pebble.IsCorruptionError(err) {
+		next, ok, err = s.around(ctx, d, next, yield, err)
+		if err == nil || !ok {
+			return next, ok
+		}
+		if pebble.IsCorruptionError(err) {
+			err = &EntryError{Seq: next, Op: "read", Err: keyspace.ReadError("read entries", err)}
+		}
+	}
+	fail(err)
+	return next, false
+}
 
+// whole is [SessionReader.entries] for a store without damaged blocks. With an error the
+// iteration may go on in another way, from the Seq on that it returns, if the error is
+// Pebble's.
+func (s *SessionReader) whole(ctx context.Context, d *durable, next Seq, yield func(Entry, error) bool) (Seq, bool, error) {
+	it, err := keyspace.SeekBatch(ctx, s.log.db, d.number, next)
+	if pebble.IsCorruptionError(err) {
+		return next, true, err
+	}
+	if err != nil {
+		return next, true, keyspace.ReadError("read entries", err)
+	}
+	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error, in batches
+	return s.batches(ctx, d, it, next, yield, fmt.Errorf("%w: missing", ErrCorrupt))
+}
+
+// around is [SessionReader.entries] for a store of which a block is damaged. It yields the
+// entries outside of the damaged blocks that follow next without a gap.
+func (s *SessionReader) around(ctx context.Context, d *durable, next Seq, yield func(Entry, error) bool, damage error) (Seq, bool, error) {
+	it, err := s.log.readAround(ctx, d.number)
+	if err != nil {
+		return next, true, keyspace.ReadError("read entries", err)
+	}
+	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error, in batches
+	it.SeekLE(keyspace.BatchKey(nil, d.number, next), keyspace.BatchesOf(d.number).LowerBound)
+	return s.batches(ctx, d, it, next, yield, keyspace.ReadError("read entries", damage))
+}
+
+// readAround returns an iterator over what can be read of a session's batches, whatever
+// blocks are damaged.
+func (l *Log) readAround(ctx context.Context, number uint32) (*storefile.AroundDamage, error) {
+	return storefile.ReadAround(ctx, l.db, l.cfg.FS, l.dir, keyspace.BatchesOf(number))
+}
+
+// batchIterator iterates over the keys of a session's batches.
+type batchIterator interface {
+	Valid() bool
+	Next() bool
+	Key() []byte
+	Value() []byte
+	Error() error
+}
+
+// batches yields the durable entries from next on. The iterator stands at the batch that
+// holds next, or where it would be. The error missing is that of an entry which is not
+// there. The results are those of [SessionReader.entries]; an error was not yielded.
+func (s *SessionReader) batches(ctx context.Context, d *durable, it batchIterator, next Seq, yield func(Entry, error) bool, missing error) (Seq, bool, error) {
 	var mem arena
 	for ; it.Valid(); it.Next() {
 		// A batch can become visible a moment before it is durable.
@@ -209,11 +268,10 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 		}
 		b, err := keyspace.OpenBatch(it.Key(), it.Value())
 		if err == nil && b.First > next {
-			err = fmt.Errorf("%w: missing", ErrCorrupt)
+			err = missing
 		}
 		if err != nil {
-			fail(&EntryError{Seq: next, Op: "read", Err: err})
-			return next, false
+			return next, true, &EntryError{Seq: next, Op: "read", Err: err}
 		}
 		for i := range b.Count {
 			seq := b.First + Seq(i)
@@ -222,43 +280,39 @@ func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry,
 				err = fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrTooLarge, len(body), s.log.cfg.MaxEntry)
 			}
 			if err != nil {
-				fail(&EntryError{Seq: seq, Op: "read", Err: err})
-				return seq, false
+				return seq, true, &EntryError{Seq: seq, Op: "read", Err: err}
 			}
 			if seq < next {
 				continue
 			}
 			e := Entry{Seq: seq, Hash: *hash}
 			if err := chain.DecodeBody(&e, mem.copy(body)); err != nil {
-				fail(&EntryError{Seq: seq, Op: "decode", Err: err})
-				return seq, false
+				return seq, true, &EntryError{Seq: seq, Op: "decode", Err: err}
 			}
 			if seq%checkEvery == 0 && ctx.Err() != nil {
-				yield(Entry{}, ctx.Err())
-				return seq, false
+				return seq, true, ctx.Err()
 			}
 			if i == 0 {
 				e.Batch = b.Count
 			}
 			next = seq + 1
 			if !yield(e, nil) {
-				return next, false
+				return next, false, nil
 			}
 		}
 		if len(b.Rest) != 0 {
-			fail(&EntryError{Seq: next - 1, Op: "read", Err: fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.Rest))})
-			return next, false
+			return next, true, &EntryError{Seq: next - 1, Op: "read", Err: fmt.Errorf("%w: %d bytes behind the entry", ErrCorrupt, len(b.Rest))}
 		}
 	}
-	if err := it.Error(); err != nil {
-		fail(&EntryError{Seq: next, Op: "read", Err: keyspace.ReadError("read entries", err)})
-		return next, false
+	switch err := it.Error(); {
+	case next > d.head.Seq:
+		return next, true, nil // what is behind the end does not matter
+	case pebble.IsCorruptionError(err):
+		return next, true, err
+	case err != nil:
+		return next, true, &EntryError{Seq: next, Op: "read", Err: keyspace.ReadError("read entries", err)}
 	}
-	if next <= d.head.Seq {
-		fail(&EntryError{Seq: next, Op: "read", Err: fmt.Errorf("%w: missing", ErrCorrupt)})
-		return next, false
-	}
-	return next, true
+	return next, true, &EntryError{Seq: next, Op: "read", Err: missing}
 }
 
 // LogReader reads a log: it neither appends nor closes it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
 )
 
@@ -53,13 +55,32 @@ func (s *SessionReader) batchAfter(ctx context.Context, seq Seq) (next Seq, ok b
 		return 0, false, keyspace.ReadError("read entries", err)
 	}
 	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error
-	for valid := it.SeekGE(keyspace.BatchKey(nil, d.number, seq+1)); valid; valid = it.Next() {
-		if first, isBatch := keyspace.BatchSeq(it.Key()); isBatch && first > seq {
-			return first, first <= d.head.Seq, nil
+	from := keyspace.BatchKey(nil, d.number, seq+1)
+	it.SeekGE(from)
+	next, ok = nextBatch(it, seq)
+	err = it.Error()
+	if !ok && pebble.IsCorruptionError(err) {
+		around, other := s.log.readAround(ctx, d.number)
+		if other != nil {
+			return 0, false, keyspace.ReadError("read entries", other)
 		}
+		defer func() { _ = around.Close() }() // as above
+		around.SeekGE(from)
+		next, ok = nextBatch(around, seq)
+		err = around.Error()
 	}
-	if err := it.Error(); err != nil {
+	if !ok && err != nil {
 		return 0, false, keyspace.ReadError("read entries", err)
 	}
-	return 0, false, nil
+	return next, ok && next <= d.head.Seq, nil
+}
+
+// nextBatch moves to the first batch that begins behind an entry.
+func nextBatch(it batchIterator, seq Seq) (Seq, bool) {
+	for ; it.Valid(); it.Next() {
+		if first, isBatch := keyspace.BatchSeq(it.Key()); isBatch && first > seq {
+			return first, true
+		}
+	}
+	return 0, false
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,13 +76,14 @@ func TestReadErrors(t *testing.T) {
 			}))
 			l, err := eventlog.Open("store", eventlog.Config{FS: fs})
 			require.NoError(t, err)
-			_ = session(t, l, "a")
+			a := session(t, l, "a")
 			if r, err := l.Verify(t.Context(), "b", verify.Options{}); err != nil || r.Fault != nil { // takes the cache
 				t.Fatal(r.Fault, err)
 			}
 			broken.Store(true)
 			whole, err := ask(l)
 			broken.Store(false)
+			runtime.KeepAlive(a) // an evicted session would be read from the disk
 			if err == nil && !whole {
 				t.Errorf("%s: after %d reads the others fail, and the answer is another one", name, after)
 			}

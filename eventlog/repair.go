@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
 
+	"github.com/sajou-dev/sajou-go/eventlog/chain"
 	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
 	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
@@ -27,7 +29,8 @@ import (
 
 // Repaired is the result of [Repair].
 type Repaired struct {
-	// Found is the reason why the source cannot be opened; nil if it can.
+	// Found is the reason why the source cannot be opened, or which of its tables cannot be
+	// read as a whole; nil if neither was found.
 	Found error
 
 	// Rebuilt names files of the source that were missing or damaged and that
@@ -162,6 +165,8 @@ func (r *Repaired) compareNotes(disk vfs.FS, from string) {
 		case n.Head.Seq == 0 || i < 0 && deleted:
 		case i < 0:
 			r.doubt("session %q is missing; it had %d entries", n.Name, n.Head.Seq)
+		case r.Sessions[i].Fault != nil && r.Sessions[i].Head.Seq < n.Head.Seq:
+			r.doubt("the chain of session %q is whole up to entry %d, and it had %d entries", r.Sessions[i].Session, r.Sessions[i].Head.Seq, n.Head.Seq)
 		case r.Sessions[i].Head.Seq < n.Head.Seq:
 			r.doubt("session %q ends at entry %d, and had %d entries", r.Sessions[i].Session, r.Sessions[i].Head.Seq, n.Head.Seq)
 		case r.Sessions[i].Head.Seq == n.Head.Seq && r.Sessions[i].Head != n.Head:
@@ -289,12 +294,18 @@ func (r *Repaired) save(ctx context.Context, to *Log, from string, disk vfs.FS, 
 		if storefile.KindOf(name) != storefile.KindTable {
 			continue
 		}
-		err := storefile.EachTableKey(disk, disk.PathJoin(from, name), put(name))
+		damage, blocks, err := storefile.EachReadableKey(disk, disk.PathJoin(from, name), put(name))
 		if failed != nil {
 			return failed
 		}
-		if _, announced := s.Files.Tables[name]; err != nil && !announced {
-			r.doubt("table %s cannot be read to its end: %s", name, keyspace.FirstLine(err))
+		if _, announced := s.Files.Tables[name]; announced {
+			continue
+		}
+		if err != nil {
+			r.unreadable(from, "table %s cannot be read: %s", name, keyspace.FirstLine(err))
+		}
+		if len(damage) > 0 {
+			r.unreadable(from, "%d of the %d blocks of table %s cannot be read: %s", len(damage), blocks, name, keyspace.FirstLine(damage[0]))
 		}
 	}
 	logs, err := wal.Scan(wal.Dir{FS: storefile.ReadOnlyFS{FS: disk}, Dirname: from})
@@ -317,6 +328,9 @@ func (r *Repaired) save(ctx context.Context, to *Log, from string, disk vfs.FS, 
 			r.doubt("%s cannot be read to its end: %s", name, keyspace.FirstLine(scan.Stopped))
 		}
 	}
+	if err := r.nameSessions(batch, disk, from); err != nil {
+		return err
+	}
 	if err := commit(); err != nil {
 		return err
 	}
@@ -324,6 +338,48 @@ func (r *Repaired) save(ctx context.Context, to *Log, from string, disk vfs.FS, 
 		return err
 	}
 	return to.db.Flush()
+}
+
+// unreadable records that a table cannot be read as a whole.
+func (r *Repaired) unreadable(from, format string, args ...any) {
+	r.doubt(format, args...)
+	if r.Found == nil {
+		r.Found = storefile.Damaged(from, format, args...)
+	}
+}
+
+// nameSessions makes the records again of the sessions whose entries can be read and whose
+// records cannot: the source noted their names with their heads. The genesis of a chain
+// proves the name.
+func (r *Repaired) nameSessions(batch *pebble.Batch, disk vfs.FS, from string) error {
+	records, err := keyspace.ReadRecords(batch)
+	if err != nil {
+		return err
+	}
+	numbers, names := map[uint32]bool{}, map[string]bool{}
+	for _, s := range records.Sessions {
+		numbers[s.Number], names[s.Name] = true, true
+	}
+	for _, t := range records.Tombstones {
+		numbers[t.Number], names[t.Session] = true, true
+	}
+	for _, b := range records.Bad {
+		numbers[b.Number], names[b.Name] = true, true
+	}
+	// What cannot be read of the notes is a doubt of compareNotes.
+	_, _ = storefile.ReadHeads(disk, disk.PathJoin(from, storefile.HeadsFile), func(_ int, n storefile.NotedHead) {
+		if err != nil || n.Head.Seq == 0 || numbers[n.Number] || names[n.Name] || !n.IsWhole() || chain.CheckName(n.Name) != nil {
+			return
+		}
+		var has bool
+		if has, err = keyspace.HasBatch(batch, n.Number); err != nil || !has {
+			return
+		}
+		numbers[n.Number], names[n.Name] = true, true
+		r.doubt("the record of session %q cannot be read; its name is that of its note in %s", n.Name, storefile.HeadsFile)
+		err = batch.Set(keyspace.SessionKey(n.Name), binary.BigEndian.AppendUint32(nil, n.Number), nil)
+	})
+	return err
 }
 
 // bury removes what tables from before their deletion hold of deleted sessions.

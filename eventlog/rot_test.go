@@ -75,8 +75,8 @@ func TestRottenFiles(t *testing.T) {
 		counts := map[string]int{}
 		for _, name := range names {
 			whole := readFile(t, store.fs, "store/"+name)
-			stride := max(1, len(whole)/25)
-			for at := 0; at < len(whole); at += stride {
+			step := stride(5) * max(1, filled(whole)/25)
+			for at := 0; at < filled(whole); at += step {
 				fs := store.fs.CrashClone(vfs.CrashCloneCfg{})
 				b := bytes.Clone(whole)
 				b[at] ^= 1 << (at % 8)

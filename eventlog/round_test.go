@@ -253,14 +253,23 @@ func TestGoexitInARound(t *testing.T) {
 }
 
 // slowDisk makes a disk delay its syncs until release is called. reached is closed when
-// the first of them waits.
+// the first sync waits of a write-ahead log that was written to from now on. A store that
+// was opened just now may still sync other files.
 func slowDisk(disk *faults) (reached <-chan struct{}, release func()) {
 	gate, first := make(chan struct{}), make(chan struct{})
 	var once sync.Once
+	var written atomic.Bool
 	disk.set(func(_ int64, op errorfs.Op) error {
+		wal := strings.HasSuffix(op.Path, ".log")
 		switch op.Kind {
+		case errorfs.OpFileWrite:
+			if wal {
+				written.Store(true)
+			}
 		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
-			once.Do(func() { close(first) })
+			if wal && written.Load() {
+				once.Do(func() { close(first) })
+			}
 			<-gate
 		default:
 		}

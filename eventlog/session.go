@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,7 +21,7 @@ import (
 type Session struct {
 	SessionReader
 
-	misfit error // what the first entry says against appending to it; immutable
+	misfit error // what its first or its last entry says against appending to it; immutable
 
 	// claim is the [Appender] that has the sole right to append; nil for none.
 	claim atomic.Pointer[weak.Pointer[Appender]]
@@ -51,7 +52,8 @@ func (l *Log) loadSession(name string) (*Session, error) {
 	}
 	if ok {
 		s.number = number
-		if s.head, s.at, err = keyspace.LastEntry(l.db, number, s.genesis); err != nil {
+		var unread error
+		if s.head, s.at, unread, err = l.lastEntry(number, s.genesis); err != nil {
 			return nil, fmt.Errorf("session %q: %w", name, err)
 		}
 		if s.misfit, err = l.misfit(name, number); err != nil {
@@ -60,9 +62,45 @@ func (l *Log) loadSession(name string) (*Session, error) {
 		if s.misfit != nil && l.shared[number] {
 			return nil, s.misfit // the entries are another session's
 		}
+		if s.misfit == nil && unread != nil {
+			s.misfit = fmt.Errorf("session %q: %w", name, unread)
+		}
 	}
 	s.durable.Store(&durable{s.number, s.head, s.at})
 	return s, nil
+}
+
+// lastEntry returns the end of a session. If the last entries are in a damaged block, the
+// end is the one that was noted as durable, so that a reader meets an error behind those
+// that can be read; at is then the time of the last of these, and unread the error. With
+// neither a last entry nor a note the error is err.
+func (l *Log) lastEntry(number uint32, genesis Hash) (head Head, at time.Duration, unread, err error) {
+	head, at, err = keyspace.LastEntry(l.db, number, genesis)
+	if !errors.Is(err, keyspace.ErrDamagedBlock) { // a last batch that can be read and is wrong is the end
+		return head, at, nil, err
+	}
+	it, other := l.readAround(context.Background(), number)
+	if other != nil {
+		return Head{}, 0, nil, keyspace.ReadError("find the last entry", other)
+	}
+	defer func() { _ = it.Close() }() // reading: the error that counts is it.Error
+	bounds := keyspace.BatchesOf(number)
+	if it.SeekLE(bounds.UpperBound, bounds.LowerBound) {
+		var bad error
+		if head, at, bad = keyspace.BatchEnd(it.Key(), it.Value()); bad != nil {
+			return Head{}, 0, nil, err
+		}
+	}
+	noted, ok := l.unreadEnds[number]
+	switch {
+	case it.Error() != nil:
+		return Head{}, 0, nil, keyspace.ReadError("find the last entry", it.Error())
+	case !ok:
+		return Head{}, 0, nil, err
+	case noted.Seq > head.Seq:
+		return noted, at, err, nil
+	}
+	return head, at, nil, nil
 }
 
 // misfit is the reason why nothing may be appended to a session: the entries under
@@ -72,6 +110,9 @@ func (l *Log) misfit(name string, number uint32) (misfit, err error) {
 	v, closer, err := l.db.Get(keyspace.BatchKey(nil, number, 1))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return fmt.Errorf("%w: session %q has a record, but not its first entry", ErrCorrupt, name), nil
+	}
+	if pebble.IsCorruptionError(err) { // the other entries may be readable
+		return fmt.Errorf("session %q: %w", name, &EntryError{Seq: 1, Op: "read", Err: keyspace.ReadError("read the first entry", err)}), nil
 	}
 	if err != nil {
 		return nil, keyspace.ReadError("read the first entry of session "+name, err)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,8 +21,7 @@ import (
 // Open refuses the store, and Repair ignores the file.
 func TestSpecialFilesInAStore(t *testing.T) {
 	ctx := context.Background()
-	victims := victims(t)
-	v := victims[slices.IndexFunc(victims, func(v victim) bool { return !v.legacy && !v.lags })]
+	v := victimLife(t, "s", 3, 16, 0, byClose)
 	for name := range v.files {
 		if strings.HasPrefix(name, "marker.") {
 			continue // never opened

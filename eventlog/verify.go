@@ -45,6 +45,15 @@ func (l *Log) verify(ctx context.Context, name string, opts verify.Options) (ver
 	snap := l.db.NewSnapshot()
 	r, err := verify.Session(ctx, verify.StoredSession{
 		Reader: snap, Name: name, Number: number,
+		Around: func(ctx context.Context, from Seq) (verify.StoredKeys, error) {
+			it, err := l.readAround(ctx, number)
+			if err != nil {
+				return nil, err
+			}
+			it.SeekLE(keyspace.BatchKey(nil, number, max(from, 1)-1), keyspace.BatchesOf(number).LowerBound)
+			return it, nil
+		},
+		Noted:   l.unreadEnds[number],
 		LostEnd: func(end Head) *verify.Fault { return l.lostFault(name, end) },
 	}, opts)
 	return r, errors.Join(err, snap.Close())

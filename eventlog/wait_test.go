@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/assert"
@@ -244,4 +245,20 @@ func TestAttackContextsEnd(t *testing.T) {
 		}
 		closes(t, l)
 	}
+}
+
+// Close waits for the goroutines that lead rounds, so that none is left when it returns.
+func TestCloseWaitsForLeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
+		require.NoError(t, err)
+		must(t, session(t, l, "a"), eventlog.Batch{Drafts: drafts(1, 1)})
+		release, closed := make(chan struct{}), make(chan error, 1)
+		l.Lead(func() { <-release })
+		go func() { closed <- l.Close() }()
+		synctest.Wait()
+		require.Empty(t, closed, "a leader still runs")
+		close(release)
+		require.NoError(t, <-closed)
+	})
 }

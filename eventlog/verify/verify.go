@@ -119,9 +119,28 @@ type StoredSession struct {
 	Name   string
 	Number uint32 // of the session in the store
 
+	// Around returns an iterator over the session's keys outside of the blocks of tables
+	// that cannot be read, at the last key before from, or at the first one. It is used
+	// once a block cannot be read; nil for none.
+	Around func(ctx context.Context, from chain.Seq) (StoredKeys, error)
+
+	// Noted is the newest entry that was noted as durable if the last one cannot be read;
+	// zero if that is unknown.
+	Noted chain.Head
+
 	// LostEnd returns a fault if the store is known to have lost entries behind
 	// end, the end of the session's chain, and nil otherwise.
 	LostEnd func(end chain.Head) *Fault
+}
+
+// StoredKeys iterates over the keys of one session's batches.
+type StoredKeys interface {
+	Valid() bool
+	Next() bool
+	Key() []byte
+	Value() []byte
+	Error() error
+	Close() error
 }
 
 // CheckOptions refuses options that prove nothing; see [Options.Expect].
@@ -142,7 +161,7 @@ func Session(ctx context.Context, src StoredSession, opts Options) (SessionRepor
 	if err := CheckOptions(opts); err != nil {
 		return SessionReport{}, err
 	}
-	v := &verifier{lostEnd: src.LostEnd, reader: src.Reader, name: src.Name, number: src.Number, opts: opts, keys: newKeySum()}
+	v := &verifier{lostEnd: src.LostEnd, around: src.Around, noted: src.Noted, reader: src.Reader, name: src.Name, number: src.Number, opts: opts, keys: newKeySum()}
 	r, err := v.run(ctx)
 	if err == nil && r.Fault == nil {
 		err = v.checkKeys(ctx, &r)
@@ -155,6 +174,8 @@ func Session(ctx context.Context, src StoredSession, opts Options) (SessionRepor
 // the link before it; the worker of that link checks it.
 type verifier struct {
 	lostEnd func(end chain.Head) *Fault
+	around  func(ctx context.Context, from chain.Seq) (StoredKeys, error)
+	noted   chain.Head
 	reader  pebble.Reader // the store at one moment
 	name    string
 	number  uint32
@@ -166,6 +187,7 @@ type verifier struct {
 	mu    sync.Mutex
 	done  chain.Seq  // guarded by mu
 	fault *Fault     // the first one found so far; guarded by mu
+	last  chain.Head // the last good link in front of fault, as far as its worker came; guarded by mu
 	end   chain.Head // the last link of the last stretch; guarded by mu
 	keys  keySum     // over the keys of the entries; guarded by mu
 	held  bool       // the expected Head was met; guarded by mu
@@ -233,6 +255,8 @@ func (v *verifier) measure() error {
 				v.total = seq + chain.Seq(b.Count) - 1
 			}
 		}
+	} else if it.Error() != nil {
+		v.total = v.noted.Seq
 	}
 	_ = it.Close()
 	return nil
@@ -253,6 +277,10 @@ func (v *verifier) report(ctx context.Context) (SessionReport, error) {
 	if r.Fault == nil {
 		return r, nil
 	}
+	if v.fault != nil && v.last.Seq+1 == r.Fault.Seq {
+		r.Head = v.last // what is around a damaged block cannot be looked up again
+		return r, nil
+	}
 	r.Head = chain.Head{Hash: chain.Genesis(v.name)}
 	if r.Fault.Seq > 1 {
 		if prev, err := keyspace.HashAt(ctx, v.reader, v.number, r.Fault.Seq-1); err == nil {
@@ -271,12 +299,13 @@ func (v *verifier) unexpected() *Fault {
 	return &Fault{want.Seq, FaultAltered, fmt.Sprintf("the chain is whole, but its hash here is not the %v kept elsewhere: the history up to here was rewritten", want.Hash)}
 }
 
-// found records a fault; the one with the smallest Seq wins.
-func (v *verifier) found(f *Fault) {
+// found records a fault, of which the worker met the link at before; the fault with the
+// smallest Seq wins.
+func (v *verifier) found(f *Fault, at chain.Head) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.fault == nil || f.Seq < v.fault.Seq {
-		v.fault = f
+		v.fault, v.last = f, at
 		v.limit.Store(uint64(f.Seq))
 	}
 }
@@ -290,60 +319,116 @@ func (v *verifier) check(ctx context.Context, s stretch) error {
 	if err != nil {
 		return keyspace.ReadError("verify", err)
 	}
-	c := &walk{v: v, it: it, at: chain.Head{Hash: chain.Genesis(v.name)}, keys: keySum{seeds: v.keys.seeds}}
-	err = c.stretch(ctx, s)
+	c := v.walk(it, nil)
+	damage, err := c.stretch(ctx, s, func() bool { return seekBefore(it, v.number, s.from) })
+	if err := errors.Join(err, closeRead(it)); err != nil {
+		return err
+	}
+	if damage != nil {
+		c = v.walk(nil, damage)
+		if err := v.checkAround(ctx, s, c); err != nil {
+			return err
+		}
+	}
 	v.mu.Lock()
 	v.keys.merge(c.keys)
 	v.mu.Unlock()
-	// Close repeats the error of reading, which has become a fault.
-	if read := it.Error(); read != nil {
-		_ = it.Close()
-		return err
+	return nil
+}
+
+// checkAround is check for a stretch of which a block cannot be read.
+func (v *verifier) checkAround(ctx context.Context, s stretch, c *walk) error {
+	if v.around == nil {
+		c.unreadable(c.damage)
+		return nil
 	}
-	return errors.Join(err, it.Close())
+	it, err := v.around(ctx, s.from)
+	if err != nil {
+		return keyspace.ReadError("verify", err)
+	}
+	c.it = it
+	_, err = c.stretch(ctx, s, it.Valid)
+	return errors.Join(err, closeRead(it))
+}
+
+// closeRead closes an iterator. Close repeats the error of reading, which has become a
+// fault.
+func closeRead(it StoredKeys) error {
+	if it.Error() != nil {
+		_ = it.Close()
+		return nil //nolint:nilerr // as said above
+	}
+	return it.Close()
+}
+
+// seekBefore moves to the last key before the batch that begins with from, or to the first
+// one.
+func seekBefore(it *pebble.Iterator, number uint32, from chain.Seq) bool {
+	return from > 1 && it.SeekLT(keyspace.BatchKey(nil, number, from)) || it.Error() == nil && it.First()
+}
+
+func (v *verifier) walk(it StoredKeys, damage error) *walk {
+	return &walk{v: v, it: it, damage: damage, at: chain.Head{Hash: chain.Genesis(v.name)}, keys: keySum{seeds: v.keys.seeds}}
 }
 
 // walk is the state of a worker inside one stretch.
 type walk struct {
-	v    *verifier
-	it   *pebble.Iterator
-	at   chain.Head    // the link before the next one
-	time time.Duration // session time there
-	seen chain.Seq     // since the last report of progress
-	keys keySum        // over the keys of the batches so far
+	v      *verifier
+	it     StoredKeys
+	damage error         // of a block that it leaves out; nil for none
+	at     chain.Head    // the link before the next one
+	time   time.Duration // session time there
+	seen   chain.Seq     // since the last report of progress
+	keys   keySum        // over the keys of the batches so far
 }
 
-func (w *walk) stretch(ctx context.Context, s stretch) error {
-	if !w.seekStart(s.from) {
-		return nil
+// stretch checks one stretch. seek places the iterator at the last key before it, or at the
+// first one. A block that cannot be read is returned as damage; the stretch must then be
+// checked again around it.
+func (w *walk) stretch(ctx context.Context, s stretch, seek func() bool) (damage, err error) {
+	started := !seek() || w.start(s.from)
+	switch err := w.it.Error(); {
+	case w.damage == nil && pebble.IsCorruptionError(err):
+		return err, nil
+	case err != nil && s.from <= 1:
+		w.unreadable(err)
+		return nil, nil
+	case err != nil || !started:
+		return nil, nil //nolint:nilerr // the worker of the link before the stretch reports it
 	}
 	for ; w.it.Valid(); w.it.Next() {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 		seq, ok := keyspace.BatchSeq(w.it.Key())
 		if !ok {
-			w.v.found(&Fault{max(w.at.Seq, 1), FaultTrailing, fmt.Sprintf("key %x is not a batch's", w.it.Key())})
-			return nil
+			w.v.found(&Fault{max(w.at.Seq, 1), FaultTrailing, fmt.Sprintf("key %x is not a batch's", w.it.Key())}, w.at)
+			return nil, nil
 		}
 		if seq >= s.to && s.to != endless {
 			break
 		}
 		if uint64(seq) > w.v.limit.Load() {
-			return nil
+			return nil, nil
 		}
 		f, err := w.batch(ctx, seq, w.it.Value())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if f != nil {
-			w.v.found(f)
-			return nil
+			w.v.found(f, w.at)
+			return nil, nil
 		}
 	}
-	if err := w.it.Error(); err != nil {
-		w.v.found(&Fault{w.at.Seq + 1, FaultUnreadable, keyspace.FirstLine(err)})
-		return nil
+	switch err := w.it.Error(); {
+	case w.damage == nil && pebble.IsCorruptionError(err):
+		return err, nil
+	case err != nil:
+		w.unreadable(err)
+		return nil, nil
+	case w.damage != nil && s.to == endless && (w.v.total == 0 || w.at.Seq < w.v.total):
+		w.unreadable(w.damage) // the end is in the damaged block
+		return nil, nil
 	}
 	w.progress(0, true)
 	if s.to == endless {
@@ -351,19 +436,15 @@ func (w *walk) stretch(ctx context.Context, s stretch) error {
 		w.v.end = w.at
 		w.v.mu.Unlock()
 	}
-	return nil
+	return nil, nil
 }
 
-// seekStart places the iterator at the first batch of the stretch and reads the
-// link before it. False means that the link cannot be read; the worker of that
-// link reports it.
-func (w *walk) seekStart(from chain.Seq) bool {
-	if from <= 1 || !w.it.SeekLT(keyspace.BatchKey(nil, w.v.number, from)) {
-		if w.it.Error() != nil {
-			return false
-		}
-		w.it.First()
-		return w.it.Error() == nil || w.unreadable()
+// start reads the link before the stretch from the key at which the iterator stands, and
+// moves to the first batch of the stretch. False means that the link cannot be read; the
+// worker of that link reports it.
+func (w *walk) start(from chain.Seq) bool {
+	if seq, ok := keyspace.BatchSeq(w.it.Key()); from <= 1 || ok && seq >= from {
+		return true // no link is before the stretch
 	}
 	b, err := keyspace.OpenBatch(w.it.Key(), w.it.Value())
 	if err != nil {
@@ -387,9 +468,9 @@ func (w *walk) seekStart(from chain.Seq) bool {
 	return true
 }
 
-func (w *walk) unreadable() bool {
-	w.v.found(&Fault{w.at.Seq + 1, FaultUnreadable, keyspace.FirstLine(w.it.Error())})
-	return false
+// unreadable records that the next entry cannot be read.
+func (w *walk) unreadable(err error) {
+	w.v.found(&Fault{w.at.Seq + 1, FaultUnreadable, keyspace.FirstLine(err)}, w.at)
 }
 
 // batch checks the links of one batch.
@@ -397,6 +478,9 @@ func (w *walk) batch(ctx context.Context, seq chain.Seq, value []byte) (*Fault, 
 	next := w.at.Seq + 1
 	if seq == 0 {
 		return &Fault{1, FaultTrailing, "a value stands before the first entry"}, nil
+	}
+	if seq > next && w.damage != nil {
+		return &Fault{next, FaultUnreadable, keyspace.FirstLine(w.damage)}, nil //nolint:nilerr // the fault tells the error
 	}
 	if seq > next {
 		return &Fault{next, FaultMissing, fmt.Sprintf("after entry %d comes entry %d", w.at.Seq, seq)}, nil

@@ -32,6 +32,19 @@ func SeekBatch(ctx context.Context, reader pebble.Reader, number uint32, seq cha
 	return it, nil
 }
 
+// HasBatch reports whether a batch stands under a session number.
+func HasBatch(reader pebble.Reader, number uint32) (bool, error) {
+	it, err := reader.NewIter(BatchesOf(number))
+	if err != nil {
+		return false, ReadError("look for entries", err)
+	}
+	has := it.First()
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return false, ReadError("look for entries", err)
+	}
+	return has, nil
+}
+
 // OpenBatch opens the batch under a key and compares its first Seq with the
 // key's.
 func OpenBatch(key, value []byte) (chain.Sealed, error) {
@@ -98,7 +111,13 @@ func lastOf(it *pebble.Iterator, genesis chain.Hash) (chain.Head, time.Duration,
 	if !it.Last() {
 		return chain.Head{Hash: genesis}, 0, nil
 	}
-	b, err := OpenBatch(it.Key(), it.Value())
+	return BatchEnd(it.Key(), it.Value())
+}
+
+// BatchEnd reads the links of the batch under a key, and returns the position and the
+// session time of its last entry.
+func BatchEnd(key, value []byte) (chain.Head, time.Duration, error) {
+	b, err := OpenBatch(key, value)
 	if err != nil {
 		return chain.Head{}, 0, err
 	}

@@ -129,11 +129,15 @@ func KeyText(key []byte) string {
 	return fmt.Sprintf("key %x", key[:min(len(key), 32)])
 }
 
+// ErrDamagedBlock is the [chain.ErrCorrupt] of a block that Pebble cannot read. What other
+// blocks hold may be readable.
+var ErrDamagedBlock = fmt.Errorf("%w", chain.ErrCorrupt)
+
 // ReadError wraps an error of Pebble that reading met. Damage becomes
-// [chain.ErrCorrupt].
+// [ErrDamagedBlock].
 func ReadError(op string, err error) error {
 	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: %s: %s", chain.ErrCorrupt, op, FirstLine(err))
+		return fmt.Errorf("%w: %s: %s", ErrDamagedBlock, op, FirstLine(err))
 	}
 	return fmt.Errorf("eventlog: %s: %w", op, err)
 }

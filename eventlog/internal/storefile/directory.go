@@ -28,6 +28,7 @@ package storefile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -233,8 +234,8 @@ func (lockContentsError) Error() string { return "eventlog: the store cannot be 
 func (lockContentsError) Unwrap() error { return ErrForeign }
 
 // DirectoryError explains why a directory is not opened. It matches [ErrForeign]
-// for a directory that holds something else, and [chain.ErrCorrupt] or [chain.ErrVersion]
-// for a store.
+// for a directory that holds something else, [fs.ErrExist] for one that is to be made and
+// exists, and [chain.ErrCorrupt] or [chain.ErrVersion] for a store.
 type DirectoryError struct {
 	Dir   string
 	Found string // the fact: the contents that are wrong or missing
@@ -244,7 +245,10 @@ type DirectoryError struct {
 
 func (e *DirectoryError) Error() string {
 	s := fmt.Sprintf("%v: store %s: %s", e.Err, e.Dir, e.Found)
-	if errors.Is(e.Err, ErrForeign) {
+	switch {
+	case errors.Is(e.Err, fs.ErrExist):
+		s = fmt.Sprintf("eventlog: %s: %s", e.Dir, e.Found)
+	case errors.Is(e.Err, ErrForeign):
 		s = fmt.Sprintf("%v in %s: %s", ErrNoStore, e.Dir, e.Found)
 	}
 	if e.Do != "" {

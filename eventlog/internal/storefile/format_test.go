@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/eventlog/chain"
 )
 
@@ -77,6 +79,38 @@ func TestFormatFileChanged(t *testing.T) {
 		if _, err := parseFormatFile(changed); err == nil {
 			t.Errorf("byte %d changed: no error", n)
 		}
+	}
+}
+
+// FILES is appended to, so a kill can leave a part of its last line, of which any byte may
+// be torn. The line before then counts. A damaged line in the middle is damage.
+func TestTornFiles(t *testing.T) {
+	older := NewFileList("00112233445566778899aabbccddeeff")
+	older.Tables["000004.sst"] = false
+	newer := NewFileList("00112233445566778899aabbccddeeff")
+	newer.Tables["000005.sst"] = false
+	begin := append(older.Header(), older.Line()...)
+	whole := append(bytes.Clone(begin), newer.Line()...)
+	got, err := parseFileList(whole)
+	require.NoError(t, err)
+	require.Equal(t, newer, got)
+	for n := len(begin); n < len(whole); n++ {
+		got, err := parseFileList(whole[:n])
+		require.NoError(t, err, "%d of %d bytes", n, len(whole))
+		require.Equal(t, older, got, "%d of %d bytes", n, len(whole))
+		torn := bytes.Clone(whole)
+		torn[n] ^= 1
+		got, err = parseFileList(torn)
+		require.NoError(t, err, "byte %d", n)
+		require.Equal(t, older, got, "byte %d", n)
+		_, err = parseFileList(append(torn, newer.Line()...))
+		if n < len(whole)-1 { // without its end a line is one with the next
+			require.ErrorIs(t, err, chain.ErrCorrupt, "byte %d", n)
+		}
+	}
+	for n := len(older.Header()); n < len(begin); n++ {
+		_, err := parseFileList(begin[:n])
+		require.ErrorIs(t, err, chain.ErrCorrupt, "%d bytes, without a complete line", n)
 	}
 }
 

@@ -2,7 +2,9 @@ package storefile
 
 import (
 	"errors"
+	"math"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +31,11 @@ type FreezeFS struct {
 	vfs.FS
 	fail func(error) // called with every failed write
 	Note *Ledger     // nil: none is kept; set before the store is opened
+
+	// Dir is the directory of the store. The files of checkpoints in it pass through: they
+	// are not in FILES, and a failed write of one is an error of the call and no reason to
+	// freeze. Empty means that there are none; set before the store is opened.
+	Dir string
 
 	// Synced, unless nil, is called with the role, the duration and the error of every
 	// sync that reached the disk, measured with Now. Set before the store is opened.
@@ -61,6 +68,15 @@ func (f *FreezeFS) freeze(err error) {
 	f.fail(err)
 }
 
+// elsewhere reports whether a path is the folder of checkpoints or inside it.
+func (f *FreezeFS) elsewhere(path string) bool {
+	if f.Dir == "" {
+		return false
+	}
+	rest, ok := strings.CutPrefix(path, f.PathJoin(f.Dir, CheckpointsName))
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
+}
+
 // do makes one change of the directory, unless the disk is frozen, and hides its
 // failure from Pebble.
 func (f *FreezeFS) do(op func() error) {
@@ -77,6 +93,9 @@ const writeCategoryCompaction vfs.DiskWriteCategory = "pebble-compaction"
 
 // Create implements [vfs.FS].
 func (f *FreezeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.elsewhere(name) {
+		return f.FS.Create(name, category)
+	}
 	return f.create(name, category, func() (vfs.File, error) {
 		base := f.PathBase(name)
 		if f.Note != nil {
@@ -103,7 +122,10 @@ func (f *FreezeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 
 // ReuseForWrite implements [vfs.FS].
 func (f *FreezeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.create(newname, category, func() (vfs.File, error) {
+	if f.elsewhere(newname) {
+		return f.FS.ReuseForWrite(oldname, newname, category)
+	}
+	file, err := f.create(newname, category, func() (vfs.File, error) {
 		if f.Note != nil {
 			if err := f.Note.dispensable(f.PathBase(oldname), f.PathBase(newname)); err != nil {
 				return nil, err
@@ -111,10 +133,19 @@ func (f *FreezeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrite
 		}
 		return f.FS.ReuseForWrite(oldname, newname, category)
 	})
+	if reused, ok := file.(*freezeFile); ok && reused.File != nil {
+		if info, err := reused.File.Stat(); err == nil {
+			reused.filled = info.Size()
+		}
+	}
+	return file, err
 }
 
 // OpenReadWrite implements [vfs.FS].
 func (f *FreezeFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if f.elsewhere(name) {
+		return f.FS.OpenReadWrite(name, category, opts...)
+	}
 	return f.create(name, category, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, category, opts...) })
 }
 
@@ -140,7 +171,7 @@ func (f *FreezeFS) memoryName(name string) string { return "/" + f.PathBase(name
 
 // Open implements [vfs.FS].
 func (f *FreezeFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
-	if f.Frozen.Load() {
+	if f.Frozen.Load() && !f.elsewhere(name) {
 		if file, err := f.memory.Open(f.memoryName(name)); err == nil {
 			return file, nil
 		}
@@ -151,15 +182,15 @@ func (f *FreezeFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 // OpenDir implements [vfs.FS].
 func (f *FreezeFS) OpenDir(name string) (vfs.File, error) {
 	dir, err := f.FS.OpenDir(name)
-	if err != nil {
-		return nil, err
+	if err != nil || f.elsewhere(name) {
+		return dir, err
 	}
 	return &freezeFile{File: dir, fs: f, kind: KindUnknown}, nil
 }
 
 // Stat implements [vfs.FS].
 func (f *FreezeFS) Stat(name string) (vfs.FileInfo, error) {
-	if f.Frozen.Load() {
+	if f.Frozen.Load() && !f.elsewhere(name) {
 		if info, err := f.memory.Stat(f.memoryName(name)); err == nil {
 			return info, nil
 		}
@@ -170,6 +201,9 @@ func (f *FreezeFS) Stat(name string) (vfs.FileInfo, error) {
 // Remove implements [vfs.FS]. A file that could not be removed does no harm,
 // so such a failure goes to Pebble as it is.
 func (f *FreezeFS) Remove(name string) error {
+	if f.elsewhere(name) {
+		return f.FS.Remove(name)
+	}
 	if f.Frozen.Load() {
 		_ = f.memory.Remove(f.memoryName(name)) // most names are not there
 		return nil
@@ -190,6 +224,9 @@ func (f *FreezeFS) Remove(name string) error {
 
 // RemoveAll implements [vfs.FS].
 func (f *FreezeFS) RemoveAll(name string) error {
+	if f.elsewhere(name) {
+		return f.FS.RemoveAll(name)
+	}
 	if f.Frozen.Load() {
 		return nil
 	}
@@ -198,18 +235,27 @@ func (f *FreezeFS) RemoveAll(name string) error {
 
 // Link implements [vfs.FS].
 func (f *FreezeFS) Link(oldname, newname string) error {
+	if f.elsewhere(newname) {
+		return f.FS.Link(oldname, newname)
+	}
 	f.do(func() error { return f.FS.Link(oldname, newname) })
 	return nil
 }
 
 // Rename implements [vfs.FS].
 func (f *FreezeFS) Rename(oldname, newname string) error {
+	if f.elsewhere(newname) {
+		return f.FS.Rename(oldname, newname)
+	}
 	f.do(func() error { return f.FS.Rename(oldname, newname) })
 	return nil
 }
 
 // MkdirAll implements [vfs.FS].
 func (f *FreezeFS) MkdirAll(dir string, perm os.FileMode) error {
+	if f.elsewhere(dir) {
+		return f.FS.MkdirAll(dir, perm)
+	}
 	f.do(func() error { return f.FS.MkdirAll(dir, perm) })
 	return nil
 }
@@ -223,6 +269,10 @@ type freezeFile struct {
 	kind FileKind // decides how a failed write is handled; see do
 	base string   // its name in the directory
 	sum  *summed  // of the bytes written; nil for a directory
+
+	// Of a write-ahead log: what was written, and where the bytes end that it may replace. Only
+	// Write uses them.
+	written, filled int64
 }
 
 // do makes one change of the file, unless the disk is frozen. It returns the error
@@ -254,12 +304,40 @@ func (f *freezeFile) Write(p []byte) (int, error) {
 			_, err := f.File.Write(p)
 			return err
 		}
-		err := f.sum.write(p, f.File.Write)
-		return err
+		if f.kind == KindLog {
+			f.fill(int64(len(p)))
+		}
+		return f.sum.write(p, f.File.Write)
 	}); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// A write-ahead log has zeros behind its records: as many bytes as records, within these bounds.
+const (
+	minZeros = 32 << 10
+	maxZeros = 256 << 10
+)
+
+var zeros [maxZeros]byte
+
+// fill writes zeros behind the place of the next n bytes, unless the file has bytes there. A sync of
+// bytes that replace others needs no change of the file's size and extents, which costs the
+// journal of the file system a second write, and has to wait for the changes of other
+// files. Readers take zeros for the end of the log. Without them the log is only slower, so
+// an error is that of the write behind it, or none.
+func (f *freezeFile) fill(n int64) {
+	f.written += n
+	if f.written <= f.filled {
+		return
+	}
+	n = min(max(f.written, minZeros), maxZeros)
+	if _, err := f.File.WriteAt(zeros[:n], f.written); err != nil {
+		f.filled = math.MaxInt64
+		return
+	}
+	f.filled = f.written + n
 }
 
 // WriteAt implements [vfs.File].
@@ -333,7 +411,7 @@ func (f *freezeFile) SyncTo(length int64) (fullSync bool, err error) {
 
 // Preallocate implements [vfs.File]. It reserves nothing: Pebble would reserve 110 % of
 // the largest memtable for each file of the write-ahead log, also for a store with one
-// entry, and syncs are not faster for it.
+// entry, and syncs are not faster for it. See fill.
 func (f *freezeFile) Preallocate(_, _ int64) error { return nil }
 
 // Close implements [vfs.File]. The file beneath is closed in any case.

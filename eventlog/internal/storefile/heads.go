@@ -98,6 +98,9 @@ func (n *NotedHead) Named(name string) bool {
 	return name == n.Name || len(n.Name) == nameInCell && len(name) > nameInCell && name[:nameInCell] == n.Name
 }
 
+// IsWhole reports whether Name is certainly not truncated.
+func (n *NotedHead) IsWhole() bool { return len(n.Name) < nameInCell }
+
 // readCell reads a cell. damaged says that some of its bytes have changed since they
 // were written; the cell may still hold a valid note.
 func readCell(b []byte) (n NotedHead, ok, damaged bool) {
