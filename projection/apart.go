@@ -104,8 +104,8 @@ func (c *Contained) call(seq eventlog.Seq, name string, f func()) {
 	}
 	returned := false
 	defer func() {
-		if v := recover(); v != nil || !returned {
-			c.state, c.err = nil, fmt.Errorf("%s panicked at entry %d: %v", name, seq, v)
+		if !returned { // also after runtime.Goexit, of which there is nothing to recover
+			c.state, c.err = nil, fmt.Errorf("%s panicked at entry %d: %v", name, seq, recover())
 		}
 	}()
 	f()

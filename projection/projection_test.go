@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,17 @@ func TestApplyOrder(t *testing.T) {
 	if diff := cmp.Diff(want, f.State("alarm").(*alarm).calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
+}
+
+// Advance to the time already reached completes the instant: what the last entry made due
+// then happens.
+func TestAdvanceCompletesTheInstant(t *testing.T) {
+	f := projection.NewFold(toys, genesis)
+	require.NoError(t, f.Apply(&eventlog.Entry{Seq: 1, At: time.Second, Data: []byte{0}}))
+	require.Equal(t, map[string]any{"rung": int64(0), "waiting": int64(1)}, f.View()["alarm"])
+	f.Advance(f.At())
+	require.Equal(t, map[string]any{"rung": int64(1), "waiting": int64(0)}, f.View()["alarm"])
+	require.Equal(t, time.Second, f.At())
 }
 
 func TestApplyRefuses(t *testing.T) {
@@ -106,6 +118,7 @@ func TestSetCheck(t *testing.T) {
 		}
 	}
 	assert.NoError(t, many(projection.MaxProjections).Check())
+	assert.NoError(t, projection.Set{named(strings.Repeat("x", 255))}.Check())
 	assert.NoError(t, toys.Check())
 }
 
@@ -230,6 +243,27 @@ func TestImageRoundTrip(t *testing.T) {
 	whole[0] = 2
 	if _, err := projection.DecodeImage(whole); !errors.Is(err, projection.ErrVersion) {
 		t.Errorf("version 2: err = %v, want ErrVersion", err)
+	}
+}
+
+// The least and the largest image of the format are written and read.
+func TestImageBounds(t *testing.T) {
+	most := make([]projection.Part, projection.MaxProjections)
+	for i := range most {
+		most[i] = projection.Part{Name: fmt.Sprint("p", i), Version: math.MaxUint32, Data: []byte{byte(i)}}
+	}
+	for name, img := range map[string]projection.Image{
+		"no parts":                    {Parts: []projection.Part{}},
+		"a part of one byte, no data": {Parts: []projection.Part{{Name: "a", Data: []byte{}}}},
+		"the last instant":            {At: math.MaxInt64, Parts: []projection.Part{}},
+		"the longest name":            {Parts: []projection.Part{{Name: strings.Repeat("x", 255), Data: []byte{}}}},
+		"most parts":                  {Head: eventlog.Head{Seq: math.MaxUint64}, Parts: most},
+	} {
+		data, err := projection.AppendImage(nil, img)
+		require.NoError(t, err, name)
+		got, err := projection.DecodeImage(data)
+		require.NoError(t, err, name)
+		require.Equal(t, img, got, name)
 	}
 }
 

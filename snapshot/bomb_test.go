@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -156,6 +157,82 @@ func TestImagesBelongToTheirSession(t *testing.T) {
 			t.Errorf("the image of a at 10 as that of %q at %d: %v", tt.session, tt.seq, err)
 		}
 		assert.NoError(t, s.Close())
+	}
+}
+
+// The layout of a stored image is that of the package comment, also for one whose length
+// has all four bytes.
+func TestLayoutOfAnImage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open(t, path, snapshot.Config{})
+	small, large := image(1<<40+7, 20), image(3, 1<<24+5)
+	put(t, s, "a", small, large)
+	require.NoError(t, s.Close())
+	db, err := bolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	require.NoError(t, db.View(func(tx *bolt.Tx) error {
+		for _, img := range []projection.Image{small, large} {
+			key := binary.BigEndian.AppendUint64(nil, uint64(img.Head.Seq))
+			v := tx.Bucket([]byte("sajou-snapshots/1")).Bucket([]byte("a")).Get(key)
+			plain, err := projection.AppendImage(nil, img)
+			require.NoError(t, err)
+			require.Equal(t, byte(1), v[0])
+			require.Equal(t, xxhash.Sum64(append(append([]byte("a"), key...), v[9:]...)), binary.BigEndian.Uint64(v[1:9]))
+			require.Equal(t, uint32(len(plain)), binary.BigEndian.Uint32(v[9:13]))
+			dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+			require.NoError(t, err)
+			got, err := dec.DecodeAll(v[13:], nil)
+			dec.Close()
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(plain, got))
+		}
+		return nil
+	}))
+}
+
+// A value with a valid checksum is refused if it does not hold an image, or holds the image of
+// another entry. The number 0 is refused too: no image has it.
+func TestValuesThatHoldNoImage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	for _, seq := range []eventlog.Seq{0, 10} {
+		other, err := projection.AppendImage(nil, image(seq+1, 20))
+		require.NoError(t, err)
+		for what, plain := range map[string][]byte{"the image of another entry": other, "no image": []byte("no image"), "nothing": {}} {
+			forge(t, path, "a", seq, value(seq, uint32(len(plain)), deflate(t, bytes.Clone(plain), len(plain))))
+			s := open(t, path, snapshot.Config{ReadOnly: true})
+			_, err = s.Get("a", seq)
+			require.ErrorIs(t, err, snapshot.ErrDamaged, "%s at %d", what, seq)
+			_, ok, err := s.Nearest("a", seq, nil, anyHead)
+			require.NoError(t, err)
+			require.False(t, ok, "%s at %d", what, seq)
+			require.NoError(t, s.Close())
+		}
+	}
+}
+
+// A frame holds exactly the declared length and nothing behind it.
+func TestInflateWholeFrame(t *testing.T) {
+	plain := bytes.Repeat([]byte("some content, "), 10_000) // more than the first piece of the buffer
+	for _, n := range []int{0, 1, 40, 64 << 10, 64<<10 + 1, len(plain)} {
+		frame := deflate(t, bytes.Clone(plain[:n]), n)
+		got, err := snapshot.Inflate(frame, n)
+		require.NoError(t, err, "%d bytes", n)
+		require.Equal(t, plain[:n], got)
+		for _, other := range []int{n - 1, n + 1} {
+			if other >= 0 {
+				_, err = snapshot.Inflate(frame, other)
+				require.Error(t, err, "%d bytes, declared as %d", n, other)
+			}
+		}
+		for what, behind := range map[string][]byte{"zeros": make([]byte, 9), "text": []byte("behind it"), "another frame": deflate(t, []byte("x"), 1), "half of one": frame[:4]} {
+			_, err = snapshot.Inflate(append(bytes.Clone(frame), behind...), n)
+			require.Error(t, err, "%s behind %d bytes", what, n)
+		}
+		if len(frame) > 0 {
+			_, err = snapshot.Inflate(frame[:len(frame)-1], n)
+			require.Error(t, err, "%d bytes, a frame without its last byte", n)
+		}
 	}
 }
 

@@ -79,8 +79,15 @@ func TestBuild(t *testing.T) {
 	log, closeLog := recorded(t, 25)
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 10})
 	var told [][2]eventlog.Seq
-	taken, err := s.Build(ctx, log, sums, 1<<20, func(folded, entries eventlog.Seq) { told = append(told, [2]eventlog.Seq{folded, entries}) }, nil)
+	var passed []eventlog.Head
+	taken, err := s.Build(ctx, log, sums, 1<<20, func(folded, entries eventlog.Seq) { told = append(told, [2]eventlog.Seq{folded, entries}) }, func(f *projection.Fold) {
+		passed = append(passed, f.Head())
+	})
 	require.NoError(t, err)
+	require.Len(t, passed, 25)
+	for i, head := range passed {
+		require.Equal(t, foldedTo(t, log, eventlog.Seq(i+1)).Head, head)
+	}
 	assert.Equal(t, 2, taken)
 	assert.Equal(t, [][2]eventlog.Seq{{10, 25}, {20, 25}}, told)
 	list, err := s.List("a")
@@ -114,6 +121,27 @@ func TestBuild(t *testing.T) {
 	require.ErrorIs(t, err, eventlog.ErrClosed)
 	assert.Empty(t, bad)
 	assert.Zero(t, checked)
+}
+
+// With an interval of one entry each has an image, the first too.
+func TestBuildOfEachEntry(t *testing.T) {
+	log, _ := recorded(t, 3)
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 1})
+	taken, err := s.Build(t.Context(), log, sums, 1<<20, nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, 3, taken)
+	list, err := s.List("a")
+	require.NoError(t, err)
+	assert.Equal(t, []eventlog.Seq{1, 2, 3}, seqs(list))
+}
+
+// Build ends at the first image that cannot be stored.
+func TestBuildFails(t *testing.T) {
+	log, _ := recorded(t, 25)
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 10, MaxImage: 1})
+	taken, err := s.Build(t.Context(), log, sums, 1<<20, nil, nil)
+	require.ErrorIs(t, err, snapshot.ErrTooLarge)
+	assert.Zero(t, taken)
 }
 
 // A store that is closed takes no images and verifies none.
@@ -172,6 +200,89 @@ func TestVerify(t *testing.T) {
 	assert.Equal(t, eventlog.Seq(0), bad[0].Seq)
 }
 
+// An image of the state before the first entry is compared like the others, also when it is
+// the only one, and when it is the last of a session without entries.
+func TestVerifyTheStart(t *testing.T) {
+	for _, entries := range []int{0, 3} {
+		log, _ := recorded(t, entries)
+		s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+		start := foldedTo(t, log, 0)
+		put(t, s, "a", start)
+		bad, checked, err := s.Verify(t.Context(), log, sums)
+		require.NoError(t, err)
+		assert.Empty(t, bad)
+		assert.Equal(t, 1, checked)
+		start.Parts[0].Data = []byte{7}
+		put(t, s, "a", start)
+		bad, checked, err = s.Verify(t.Context(), log, sums)
+		require.NoError(t, err)
+		assert.Equal(t, []snapshot.ImageFault{{Seq: 0, Detail: `its projection "sum" is not what the log gives`}}, bad)
+		assert.Equal(t, 1, checked)
+	}
+}
+
+// Of several projections that differ Verify names the first, once an image.
+func TestVerifyNamesOneProjection(t *testing.T) {
+	log, _ := recorded(t, 2)
+	two := append(projection.Set{}, sums[0], sums[0])
+	two[1].Name = "other"
+	fold := projection.NewFold(two, log.Genesis())
+	for e, err := range log.Entries(t.Context(), 1) {
+		require.NoError(t, err)
+		require.NoError(t, fold.Apply(&e))
+	}
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	for changed, want := range []string{"sum", "other"} {
+		img := fold.Image()
+		for i := changed; i < len(img.Parts); i++ {
+			img.Parts[i].Data = []byte{7}
+		}
+		put(t, s, "a", img)
+		bad, _, err := s.Verify(t.Context(), log, two)
+		require.NoError(t, err)
+		assert.Equal(t, []snapshot.ImageFault{{Seq: 2, Detail: fmt.Sprintf("its projection %q is not what the log gives", want)}}, bad)
+	}
+}
+
+// Verify compares the images of projections apart too, and counts them.
+func TestVerifyApart(t *testing.T) {
+	log, closeLog := recorded(t, 25)
+	set := projection.Set{sums[0], projection.Contain(sums[0]), projection.Contain(sums[0])}
+	set[1].Name, set[2].Name = "apart", "more"
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 10})
+	taken, err := s.Build(t.Context(), log, set, 1<<20, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, 2, taken)
+	bad, checked, err := s.Verify(t.Context(), log, set)
+	require.NoError(t, err)
+	assert.Empty(t, bad)
+	assert.Equal(t, 6, checked)
+	for i, name := range []string{"apart", "more"} {
+		apart := snapshot.ApartName("a", name, 1)
+		img, err := s.Get(apart, 20)
+		require.NoError(t, err)
+		img.Parts[0].Data = []byte{7}
+		put(t, s, apart, img)
+		bad, checked, err = s.Verify(t.Context(), log, set)
+		require.NoError(t, err)
+		require.Len(t, bad, i+1)
+		assert.Equal(t, snapshot.ImageFault{Seq: 20, Detail: fmt.Sprintf("its projection %q is not what the log gives", name)}, bad[i])
+		assert.Equal(t, 6, checked)
+	}
+	require.NoError(t, s.Close())
+	bad, checked, err = s.Verify(t.Context(), log, set)
+	require.ErrorIs(t, err, snapshot.ErrClosed)
+	assert.Empty(t, bad)
+	assert.Zero(t, checked)
+
+	// What fails for the images of the session fails Verify, whatever the others have.
+	s = open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+	put(t, s, "a", foldedTo(t, log, 20))
+	closeLog()
+	_, _, err = s.Verify(t.Context(), log, set)
+	require.ErrorIs(t, err, eventlog.ErrClosed)
+}
+
 // MaxImage bounds an image to the byte, when it is put and when it is read.
 func TestMaxImageToTheByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
@@ -220,5 +331,63 @@ func TestClose(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 		require.NoError(t, s.Close())
+	}
+}
+
+// Supersede drops the images of lower versions once this version stands where they stand,
+// and never its own or those of higher ones.
+func TestSupersede(t *testing.T) {
+	for _, tt := range []struct {
+		at   [3]eventlog.Seq // the newest image of versions 1, 2 and 3
+		upTo eventlog.Seq
+		kept [3]bool
+	}{
+		{[3]eventlog.Seq{10, 10, 10}, 10, [3]bool{false, true, true}},
+		{[3]eventlog.Seq{10, 20, 5}, 20, [3]bool{false, true, true}},
+		{[3]eventlog.Seq{21, 20, 30}, 20, [3]bool{true, true, true}},
+		{[3]eventlog.Seq{20, 20, 20}, 20, [3]bool{false, true, true}},
+		{[3]eventlog.Seq{10, 0, 0}, 10, [3]bool{false, false, false}}, // nothing stands behind the dropped ones
+		{[3]eventlog.Seq{11, 0, 0}, 10, [3]bool{true, false, false}},
+	} {
+		s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+		images := func(version uint32) string { return snapshot.ApartName("a", "sum", version) }
+		put(t, s, "a", image(10, 1))
+		put(t, s, snapshot.ApartName("0", "sum", 1), image(1, 1))
+		put(t, s, snapshot.ApartName("a", "other", 1), image(1, 1))
+		if tt.at[1] > 0 {
+			put(t, s, snapshot.ApartName("b", "sum", 1), image(1, 1))
+		}
+		for i, seq := range tt.at {
+			if seq == 0 {
+				continue
+			}
+			put(t, s, images(uint32(i+1)), image(seq-3, 1))
+			put(t, s, images(uint32(i+1)), image(seq, 1))
+		}
+		require.NoError(t, s.Supersede("a", "sum", 2, tt.upTo))
+		for i, kept := range tt.kept {
+			list, err := s.List(images(uint32(i + 1)))
+			require.NoError(t, err)
+			assert.Equal(t, kept, len(list) == 2, "%v: version %d: %v", tt, i+1, list)
+		}
+		for _, name := range []string{"a", snapshot.ApartName("0", "sum", 1), snapshot.ApartName("a", "other", 1)} {
+			list, err := s.List(name)
+			require.NoError(t, err)
+			assert.Len(t, list, 1, name)
+		}
+		n, err := s.DropAll("a")
+		require.NoError(t, err)
+		want := 2 // that of the session, and that of the other projection
+		for _, kept := range tt.kept {
+			if kept {
+				want += 2
+			}
+		}
+		assert.Equal(t, want, n)
+		for _, other := range []string{"0", "b"} {
+			list, err := s.List(snapshot.ApartName(other, "sum", 1))
+			require.NoError(t, err)
+			assert.Equal(t, other == "0" || tt.at[1] > 0, len(list) == 1, "the images of another session stay")
+		}
 	}
 }

@@ -2,14 +2,18 @@ package snapshot_test
 
 import (
 	"bytes"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
@@ -64,14 +68,77 @@ func TestRewrite(t *testing.T) {
 	require.ErrorIs(t, read.Forget("a"), snapshot.ErrReadOnly)
 }
 
+// The files that a store makes are no programs, and others may not change them.
+func TestModeOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	path, copied := filepath.Join(dir, "images"), filepath.Join(dir, "copy")
+	mode := func(path string) string {
+		t.Helper()
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return info.Mode().String()
+	}
+	probe := filepath.Join(dir, "probe")
+	require.NoError(t, os.WriteFile(probe, nil, 0o644)) //nolint:gosec // it shows what the umask leaves of this mode
+	s := open(t, path, snapshot.Config{})
+	require.Equal(t, mode(probe), mode(path))
+	require.NoError(t, s.Copy(copied))
+	require.Equal(t, mode(probe), mode(copied))
+	require.NoError(t, s.Rewrite())
+	require.Equal(t, mode(probe), mode(path))
+}
+
 // A rewrite that fails leaves the store as it was.
 func TestRewriteFails(t *testing.T) {
 	long := filepath.Join(t.TempDir(), string(bytes.Repeat([]byte("n"), 250))) // too long with the suffix
 	other := open(t, long, snapshot.Config{})
 	require.NoError(t, other.Put("a", image(1, 10)))
-	require.Error(t, other.Rewrite())
-	_, err := other.Get("a", 1)
+	err := other.Rewrite()
+	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
+	require.NotErrorIs(t, err, snapshot.ErrUnusable)
+	_, err = other.Get("a", 1)
 	require.NoError(t, err)
+}
+
+// A rewrite whose file cannot take its place tells both why and that the store is closed.
+func TestRewriteWithoutItsPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "images")
+	s := open(t, path, snapshot.Config{})
+	put(t, s, "a", image(1, 10))
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.MkdirAll(filepath.Join(path, "in the way"), 0o700))
+	err := s.Rewrite()
+	require.ErrorContains(t, err, "snapshot: rewrite "+path)
+	require.ErrorContains(t, err, "rename")
+	require.ErrorIs(t, err, snapshot.ErrUnusable, "nor can what is there be opened")
+	_, err = s.Get("a", 1)
+	require.ErrorIs(t, err, snapshot.ErrClosed)
+	require.ErrorIs(t, s.Rewrite(), snapshot.ErrClosed)
+}
+
+// A full queue drops its oldest image, and tells which.
+func TestWriterDropsTheOldest(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "images"), snapshot.Config{})
+	metrics := &heldMetrics{began: make(chan struct{}), release: make(chan struct{})}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w := snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: metrics, Now: metrics.now, Logger: logger})
+	w.Offer("first", 0, image(1, 10))
+	<-metrics.began // the writer has taken it
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+	for i, name := range names {
+		w.Offer(name, 0, image(eventlog.Seq(i+10), 10))
+	}
+	require.Equal(t, 8, w.Queued())
+	close(metrics.release)
+	w.Close()
+	require.Equal(t, []string{"a", "b"}, metrics.dropped)
+	for i, name := range metrics.dropped {
+		require.Contains(t, log.String(), fmt.Sprintf("session=%s seq=%d", name, i+10))
+	}
+	stored, err := s.Sessions()
+	require.NoError(t, err)
+	require.ElementsMatch(t, append(names[2:], "first"), stored)
 }
 
 // Discard drops the queued images of one session; what is stored afterwards stays.
@@ -108,6 +175,7 @@ func TestWriterDiscards(t *testing.T) {
 type heldMetrics struct {
 	once           sync.Once
 	began, release chan struct{}
+	dropped        []string
 }
 
 func (m *heldMetrics) now() time.Time {
@@ -119,4 +187,4 @@ func (m *heldMetrics) now() time.Time {
 }
 
 func (*heldMetrics) ImageStored(string, int, time.Duration, error) {}
-func (*heldMetrics) ImageDropped(string)                           {}
+func (m *heldMetrics) ImageDropped(session string)                 { m.dropped = append(m.dropped, session) }

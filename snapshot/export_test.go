@@ -1,9 +1,18 @@
 package snapshot
 
-import "github.com/sajou-dev/sajou-go/eventlog"
+import (
+	"io"
+
+	"github.com/sajou-dev/sajou-go/eventlog"
+)
 
 // CheckFile reads the structure of a file as Open does.
 func CheckFile(path string) error { return checkFile(path) }
+
+// CheckReader reads the structure of a file of that size.
+func CheckReader(r io.ReaderAt, size uint64) error {
+	return (&checker{file: r, size: size}).check()
+}
 
 // Inflate inflates a frame to a declared length.
 func Inflate(frame []byte, length int) ([]byte, error) { return inflate(frame, length) }

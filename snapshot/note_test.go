@@ -1,9 +1,12 @@
 package snapshot_test
 
 import (
+	"encoding/binary"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 	bolt "go.etcd.io/bbolt"
 
@@ -30,6 +33,13 @@ func TestNotes(t *testing.T) {
 	want("a", "three")
 	want("b", "two")
 	require.ErrorIs(t, s.PutNotes(map[string][]byte{"c": make([]byte, 4<<10+1)}), snapshot.ErrTooLarge)
+	longest := strings.Repeat("n", 4<<10)
+	require.NoError(t, s.PutNotes(map[string][]byte{"c": []byte(longest)}))
+	want("c", longest)
+	require.NoError(t, s.PutNotes(map[string][]byte{"c": {}}))
+	empty, err := s.Note("c")
+	require.NoError(t, err)
+	require.NotNil(t, empty, "a note of no bytes is one")
 	list, err := s.List("a")
 	require.NoError(t, err)
 	require.Empty(t, list)
@@ -41,6 +51,16 @@ func TestNotes(t *testing.T) {
 	require.Zero(t, n)
 	want("b", "")
 	require.NoError(t, s.Close())
+
+	// The layout is that of the package comment.
+	reads, err := bolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, reads.View(func(tx *bolt.Tx) error {
+		sum := xxhash.Sum64String("a\x00note\x00three")
+		require.Equal(t, append(binary.BigEndian.AppendUint64([]byte{1}, sum), "three"...), tx.Bucket([]byte("sajou-snapshots/1")).Bucket([]byte("a")).Get([]byte("note")))
+		return nil
+	}))
+	require.NoError(t, reads.Close())
 
 	// Put into another session's place, or changed, it is none.
 	db, err := bolt.Open(path, 0o600, nil)

@@ -252,6 +252,110 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+// Each call on a store that is closed, and each change of one that was opened for reading,
+// is refused with the call and the session, and does nothing.
+func TestRefusedCalls(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	s := open(t, path, snapshot.Config{})
+	put(t, s, "a", image(10, 20), image(20, 20))
+	put(t, s, snapshot.ApartName("a", "sum", 1), image(10, 1))
+	require.NoError(t, s.PutNotes(map[string][]byte{"a": []byte("note")}))
+	require.NoError(t, s.Close())
+	reader := open(t, path, snapshot.Config{ReadOnly: true})
+	changes := map[string]func(s *snapshot.Store) error{
+		"put a at seq 30":    func(s *snapshot.Store) error { return s.Put("a", image(30, 1)) },
+		"drop a at seq 10":   func(s *snapshot.Store) error { found, err := s.Drop("a", 10); assert.False(t, found); return err },
+		"drop all of a":      func(s *snapshot.Store) error { n, err := s.DropAll("a"); assert.Zero(t, n); return err },
+		"thin a":             func(s *snapshot.Store) error { n, err := s.Thin("a", 1); assert.Zero(t, n); return err },
+		"put notes":          func(s *snapshot.Store) error { return s.PutNotes(map[string][]byte{"a": nil}) },
+		"supersede sum of a": func(s *snapshot.Store) error { return s.Supersede("a", "sum", 2, 10) },
+	}
+	for what, change := range changes {
+		require.ErrorIs(t, change(reader), snapshot.ErrReadOnly, what)
+		require.ErrorContains(t, change(reader), "snapshot: "+what)
+	}
+	list, err := reader.List("a")
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	names, err := reader.Sessions()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names)
+	require.NoError(t, reader.Supersede("a", "sum", 1, 10), "there is nothing to drop")
+	require.NoError(t, reader.Close())
+	reads := map[string]func(s *snapshot.Store) error{
+		"get a at seq 10": func(s *snapshot.Store) error { _, err := s.Get("a", 10); return err },
+		"nearest of a to seq 10": func(s *snapshot.Store) error {
+			_, ok, err := s.Nearest("a", 10, set, anyHead)
+			assert.False(t, ok)
+			return err
+		},
+		"list a":                  func(s *snapshot.Store) error { _, err := s.List("a"); return err },
+		"list sessions":           func(s *snapshot.Store) error { _, err := s.Sessions(); return err },
+		"note of a":               func(s *snapshot.Store) error { _, err := s.Note("a"); return err },
+		"snapshot store is close": func(s *snapshot.Store) error { return s.Copy(filepath.Join(dir, "copy")) },
+	}
+	for what, read := range reads {
+		require.ErrorIs(t, read(s), snapshot.ErrClosed, what)
+		require.ErrorContains(t, read(s), what)
+	}
+	for what, change := range changes {
+		if what != "thin a" { // it lists first
+			require.ErrorContains(t, change(s), "snapshot: "+what)
+		}
+		require.ErrorIs(t, change(s), snapshot.ErrClosed, what)
+	}
+}
+
+// An empty file becomes a store, and is none for a reader. A store that no session has
+// written to is empty for a reader too, though it lacks the bucket.
+func TestOpenEmpty(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	_, err := snapshot.Open(path, snapshot.Config{ReadOnly: true})
+	require.ErrorIs(t, err, snapshot.ErrUnusable)
+	require.ErrorContains(t, err, "empty file")
+	s := open(t, path, snapshot.Config{})
+	put(t, s, "a", image(1, 10))
+
+	bare := filepath.Join(dir, "bare.db")
+	db, err := bolt.Open(bare, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	reader := open(t, bare, snapshot.Config{ReadOnly: true})
+	names, err := reader.Sessions()
+	require.NoError(t, err)
+	require.Empty(t, names)
+	list, err := reader.List("a")
+	require.NoError(t, err)
+	require.Empty(t, list)
+	_, err = reader.Get("a", 1)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, reader.Supersede("a", "sum", 2, 10))
+	require.NoError(t, reader.Close())
+
+	_, err = snapshot.Open(filepath.Join(dir, "missing", "s.db"), snapshot.Config{})
+	require.ErrorContains(t, err, "no such file or directory")
+}
+
+// Images are thinned to their part of the log's size, and with no size not at all.
+func TestWriterThins(t *testing.T) {
+	for size, want := range map[uint64]int{0: 5, 1: 1, 1 << 20: 5} {
+		s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
+		w := snapshot.NewWriter(s, snapshot.WriterConfig{})
+		for n := eventlog.Seq(1); n <= 5; n++ {
+			w.Offer("a", size, image(n*1000, 100), image(n*1000, 100))
+		}
+		w.Close()
+		for _, name := range []string{"a", snapshot.ApartName("a", "blob", 1)} {
+			list, err := s.List(name)
+			require.NoError(t, err)
+			require.Len(t, list, want, "%s, a log of %d bytes", name, size)
+		}
+	}
+}
+
 // An error that is not a panic leaves the store usable.
 func TestOrdinaryErrorsDoNotDisable(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
@@ -454,17 +558,60 @@ func TestWriterMetrics(t *testing.T) {
 	}
 	close(m.release)
 	w.Close()
-	if m.stored != 9 || m.dropped != 3 || m.failed != 0 || m.bytes < 100 || m.took != time.Millisecond || w.Err() != nil {
+	if m.stored != 9 || m.dropped != 3 || m.failed != 0 || m.bytes != 100 || m.took != time.Millisecond || w.Err() != nil {
 		t.Errorf("%+v, %v", m, w.Err())
 	}
+	// The size is that of all parts. A clock that is set back gives no negative time.
+	m = &imageMetrics{took: time.Hour}
+	w = snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: m, Now: func() time.Time { now = now.Add(-time.Second); return now }})
+	two := image(12_500, 70)
+	two.Parts = append(two.Parts, projection.Part{Name: "more", Version: 1, Data: []byte("thirty bytes of another state..")})
+	w.Offer("a", 0, two)
+	w.Close()
+	assert.Equal(t, 70+len(two.Parts[1].Data), m.bytes)
+	assert.Zero(t, m.took)
 	require.NoError(t, s.Close())
 	m = &imageMetrics{}
 	w = snapshot.NewWriter(s, snapshot.WriterConfig{Metrics: m, Now: clock})
 	w.Offer("a", 0, image(13_000, 100))
 	w.Close()
-	if m.failed != 1 || m.stored != 0 || w.Err() == nil {
-		t.Errorf("after the store is closed: %+v, %v", m, w.Err())
+	for range 2 { // asking leaves the error
+		if m.failed != 1 || m.stored != 0 || w.Err() == nil {
+			t.Errorf("after the store is closed: %+v, %v", m, w.Err())
+		}
 	}
+}
+
+// The error is that of the last image, of the session or of a projection apart.
+func TestWriterErr(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{MaxImage: 500})
+	small, big := image(1000, 1), image(2000, 1000)
+	for _, c := range []struct {
+		images []projection.Image // the first of the session, the others apart
+		failed bool
+	}{
+		{[]projection.Image{big}, true},
+		{[]projection.Image{small}, false},
+		{[]projection.Image{small, big}, true},
+		{[]projection.Image{big, small}, true},
+		{[]projection.Image{small, big, small}, true},
+		{[]projection.Image{small, small}, false},
+	} {
+		var log bytes.Buffer
+		w := snapshot.NewWriter(s, snapshot.WriterConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		w.Offer("a", 0, big)
+		w.Offer("a", 0, c.images[0], c.images[1:]...)
+		w.Close()
+		if !c.failed {
+			require.NoError(t, w.Err())
+			continue
+		}
+		require.ErrorIs(t, w.Err(), snapshot.ErrTooLarge)
+		require.Equal(t, 2, strings.Count(log.String(), "snapshot not stored"), log.String())
+	}
+	list, err := s.List(snapshot.ApartName("a", "blob", 1))
+	require.NoError(t, err)
+	require.Len(t, list, 1, "those that can be stored are")
 }
 
 func TestDue(t *testing.T) {

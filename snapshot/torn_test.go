@@ -161,6 +161,31 @@ func TestTornWhileOpen(t *testing.T) {
 		t.Errorf("Nearest: err = %v, want ErrUnusable", err)
 	}
 	assert.ErrorIs(t, s.Put("long", image(1, 1)), snapshot.ErrUnusable, "Put")
+	assert.ErrorIs(t, s.Rewrite(), snapshot.ErrUnusable, "Rewrite")
+	assert.NoFileExists(t, path+".rewrite")
 	assert.NoError(t, s.Close())
 	assert.ErrorIs(t, s.Put("long", image(1, 1)), snapshot.ErrClosed)
+}
+
+// A rewrite that meets a damaged page leaves the file and removes what it has written.
+func TestTornBeforeTheRewrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "torn.db")
+	whole := sampleFile(t)
+	require.NoError(t, os.WriteFile(path, whole, 0o644))
+	s, err := snapshot.Open(path, snapshot.Config{})
+	require.NoError(t, err)
+	torn := bytes.Clone(whole)
+	for at := 4 * os.Getpagesize(); at < len(torn); at++ {
+		torn[at] = 0xff
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt(torn, 0)
+	require.NoError(t, errors.Join(err, f.Close()))
+	require.ErrorIs(t, s.Rewrite(), snapshot.ErrUnusable)
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(torn, after), "the file has changed")
+	require.NoFileExists(t, path+".rewrite")
+	_ = s.Close() // it may be unusable by now
 }
