@@ -1,18 +1,17 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 )
 
 // element is an element of XML or HTML with text in it, perhaps escaped itself.
-var element = regexp.MustCompile(`(?s)(?:<|&lt;)([A-Za-z][A-Za-z0-9_.:\-]{1,63})(?:[ \t\r\n][^<>]*)?(?:>|&gt;)[ \t\r\n]{0,8}(?:<!\[CDATA\[)?([^<>&]+)(?:\]\]>|<|&|\z)`)
+var element = express(`(?s)(?:<|&lt;)([A-Za-z][A-Za-z0-9_.:\-]{1,63})(?:[ \t\r\n][^<>]*)?(?:>|&gt;)[ \t\r\n]{0,8}(?:<!\[CDATA\[)?([^<>&]+)(?:\]\]>|<|&|\z)`)
 
 // elements redacts the text of elements whose names say that it is sensitive.
 func (f *finder) elements(s string) string {
 	out := f.patch(s)
 	for at := 0; at < len(s); {
-		m := element.FindStringSubmatchIndex(s[at:])
+		m := element().FindStringSubmatchIndex(s[at:])
 		if m == nil {
 			break
 		}
@@ -37,17 +36,17 @@ func (f *finder) elements(s string) string {
 // commands match users and passwords on command lines, each behind the flag that its
 // program has for them.
 var commands = []look{
-	{kind: kindCommand, words: []string{"curl", "http", "wget"}, re: regexp.MustCompile(`\b(?:curl|https?|wget)\b(?:[^\r\n|]|\\\r?\n)*?[\s"'](?:-[A-Za-z]{0,8}[uU]|--user|--proxy-user)(?:[ =",']|\\\r?\n){0,6}([^\s"':,\[\]]{1,128}:[^\s"'\[\]]{1,256})`)},
-	{kind: kindCommand, words: []string{"curl"}, re: regexp.MustCompile(`\bcurl\b(?:[^\r\n|]|\\\r?\n)*? (?:-b|--cookie) ?["']?([^\s"'=\[\]]{1,128}=[^"'\[\]\r\n]{1,512})["']`)},
-	{kind: kindCommand, words: []string{"mysql", "mariadb"}, re: regexp.MustCompile(`\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|]*? -p([^\s"'\[\]]{4,})`)},
-	{kind: kindCommand, words: []string{"sshpass", "login"}, re: regexp.MustCompile(`\b(?:sshpass|(?:docker|podman|registry) login)\b[^\r\n|]*? -p ?["']?([^\s"'\[\]]{4,})`)},
-	{kind: kindCommand, words: []string{"redis-cli"}, re: regexp.MustCompile(`\bredis-cli\b[^\r\n|]*? -a ["']?([^\s"'\[\]]{4,})`)},
-	{kind: kindCommand, words: []string{"pass:"}, re: regexp.MustCompile(`-pass(?:in|out)? ["']?pass:([^\s"'\[\]]+)`)},
+	{kind: kindCommand, words: []string{"curl", "http", "wget"}, re: express(`\b(?:curl|https?|wget)\b(?:[^\r\n|]|\\\r?\n)*?[\s"'](?:-[A-Za-z]{0,8}[uU]|--user|--proxy-user)(?:[ =",']|\\\r?\n){0,6}([^\s"':,\[\]]{1,128}:[^\s"'\[\]]{1,256})`)},
+	{kind: kindCommand, words: []string{"curl"}, re: express(`\bcurl\b(?:[^\r\n|]|\\\r?\n)*? (?:-b|--cookie) ?["']?([^\s"'=\[\]]{1,128}=[^"'\[\]\r\n]{1,512})["']`)},
+	{kind: kindCommand, words: []string{"mysql", "mariadb"}, re: express(`\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\r\n|]*? -p([^\s"'\[\]]{4,})`)},
+	{kind: kindCommand, words: []string{"sshpass", "login"}, re: express(`\b(?:sshpass|(?:docker|podman|registry) login)\b[^\r\n|]*? -p ?["']?([^\s"'\[\]]{4,})`)},
+	{kind: kindCommand, words: []string{"redis-cli"}, re: express(`\bredis-cli\b[^\r\n|]*? -a ["']?([^\s"'\[\]]{4,})`)},
+	{kind: kindCommand, words: []string{"pass:"}, re: express(`-pass(?:in|out)? ["']?pass:([^\s"'\[\]]+)`)},
 }
 
 // named matches a name and a value that are members of one object, attributes of one
 // element, lines of one item, or neighbours in a list of properties.
-var named = regexp.MustCompile(`(?:\b(?i:name|key)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([A-Za-z][A-Za-z0-9_.\-]{1,63})["']?[\s,]{1,40}["']?(?i:value)["']?[ \t]{0,4}[:=][ \t]{0,4}` +
+var named = express(`(?:\b(?i:name|key)["']?[ \t]{0,4}[:=][ \t]{0,4}["']?([A-Za-z][A-Za-z0-9_.\-]{1,63})["']?[\s,]{1,40}["']?(?i:value)["']?[ \t]{0,4}[:=][ \t]{0,4}` +
 	`|\b(?i:name|key|id)[ \t]{0,4}=[ \t]{0,4}["']([A-Za-z][A-Za-z0-9_.\-]{1,63})["'][^<>]{0,100}>` +
 	`|<key>([A-Za-z][A-Za-z0-9_.\-]{1,63})</key>\s{0,40}<(?:string|data)>)` +
 	`(?:["']([^"']+)|([^\s"'<>,;{}\[\]]+))`)
@@ -58,7 +57,7 @@ func (f *finder) members(s string) string {
 		return s
 	}
 	out := f.patch(s)
-	for _, m := range named.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range named().FindAllStringSubmatchIndex(s, -1) {
 		name, from, to := "", m[8], m[9]
 		for k := 2; k < 8; k += 2 {
 			if m[k] >= 0 {
@@ -78,14 +77,14 @@ func (f *finder) members(s string) string {
 }
 
 // flag matches a flag of a command line with its value.
-var flag = regexp.MustCompile(`(?:^|[\s"'])--?([A-Za-z][A-Za-z0-9_\-]{2,40})[ \t]{1,4}["']?([^\s"'<>\[\](){}|;,]{4,})`)
+var flag = express(`(?:^|[\s"'])--?([A-Za-z][A-Za-z0-9_\-]{2,40})[ \t]{1,4}["']?([^\s"'<>\[\](){}|;,]{4,})`)
 
 // flags redacts the values of flags with sensitive names. In prose a word follows the
 // flag, so the value must not be a word.
 func (f *finder) flags(s string) string {
 	out := f.patch(s)
 	for at := 0; at < len(s); {
-		m := flag.FindStringSubmatchIndex(s[at:])
+		m := flag().FindStringSubmatchIndex(s[at:])
 		if m == nil {
 			break
 		}
@@ -105,14 +104,14 @@ func (f *finder) flags(s string) string {
 }
 
 // opened matches the beginning of an element that contains elements or comments.
-var opened = regexp.MustCompile(`<([A-Za-z][A-Za-z0-9_.:\-]{1,63})(?:[ \t\r\n][^<>]*)?>[^<>]{0,40}<[!A-Za-z]`)
+var opened = express(`<([A-Za-z][A-Za-z0-9_.:\-]{1,63})(?:[ \t\r\n][^<>]*)?>[^<>]{0,40}<[!A-Za-z]`)
 
 // nested redacts the contents of elements with sensitive names that contain more than
 // text.
 func (f *finder) nested(s string) string {
 	out := f.patch(s)
 	for at := 0; at < len(s); {
-		m := opened.FindStringSubmatchIndex(s[at:])
+		m := opened().FindStringSubmatchIndex(s[at:])
 		if m == nil {
 			break
 		}

@@ -1,15 +1,14 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 )
 
 // pairName matches a name in free text with the separator before its value.
-var pairName = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_.\-]{1,63})(\\*["']?)[ \t]{0,4}(=>|:=|==|[:=]|：)[ \t]{0,4}`)
+var pairName = express(`^([A-Za-z][A-Za-z0-9_.\-]{1,63})(\\*["']?)[ \t]{0,4}(=>|:=|==|[:=]|：)[ \t]{0,4}`)
 
 // dialled matches a phone number behind the name of one.
-var dialled = regexp.MustCompile(`^["']?(?:00|\+)?\(?\d[\d ().\-/]{5,20}\d`)
+var dialled = express(`^["']?(?:00|\+)?\(?\d[\d ().\-/]{5,20}\d`)
 
 // pairs redacts the values of sensitive names in free text, as password=x, api-key: x,
 // "token":"x", also in JSON within a string. The name of personal data counts only if
@@ -22,7 +21,7 @@ func (f *finder) pairs(s string) string {
 			break
 		}
 		at = start
-		m := pairName.FindStringSubmatchIndex(s[at:])
+		m := pairName().FindStringSubmatchIndex(s[at:])
 		if m == nil {
 			break
 		}
@@ -32,7 +31,7 @@ func (f *finder) pairs(s string) string {
 		if quoted {
 			at += len(s[at:]) - len(strings.TrimLeft(s[at:], " \t\r\n"))
 		}
-		if n := len(dialled.FindString(s[at:])); n > 0 && f.on[kindPhone] && !quoted && called(name) && number(7, 15)(s, at, at+n) {
+		if n := len(dialled().FindString(s[at:])); n > 0 && f.on[kindPhone] && !quoted && called(name) && number(7, 15)(s, at, at+n) {
 			if isQuote(s[at]) {
 				at, n = at+1, n-1
 			}
@@ -163,35 +162,35 @@ func (f *finder) valueAt(s string, i int, name string) (from, to int) {
 	if i < len(s) && (s[i] == '{' || s[i] == '[') {
 		return i, balanced(s, i)
 	}
-	i += len(property.FindString(s[i:]))
-	if parameters.MatchString(s[i:]) && strings.HasSuffix(strings.ToLower(name), "authorization") {
+	i += len(property().FindString(s[i:]))
+	if parameters().MatchString(s[i:]) && strings.HasSuffix(strings.ToLower(name), "authorization") {
 		if n := strings.IndexAny(s[i:], "\r\n'"); n >= 0 {
 			return i, i + n
 		}
 		return i, len(s)
 	}
-	to = i + len(scheme.FindString(s[i:]))
+	to = i + len(scheme().FindString(s[i:]))
 	if n := f.marked(s[to:]); n > 0 {
 		return i, to + n
 	}
 	return i, to + bare(s[to:], name)
 }
 
-var scheme = regexp.MustCompile(`^(?i:bearer|basic|digest|token|negotiate) +`)
+var scheme = express(`^(?i:bearer|basic|digest|token|negotiate) +`)
 
 // property matches an anchor or a tag of YAML before a value.
-var property = regexp.MustCompile(`^(?:(?:![!A-Za-z]*|&[A-Za-z0-9_\-]+)[ \t]{1,4}){1,2}`)
+var property = express(`^(?:(?:![!A-Za-z]*|&[A-Za-z0-9_\-]+)[ \t]{1,4}){1,2}`)
 
 // isQuote reports whether c is a quote.
 func isQuote(c byte) bool { return c == '"' || c == '\'' }
 
 // header matches the end of a YAML line whose value is on the following lines.
-var header = regexp.MustCompile(`^(?:[|>][+\-0-9]{0,3})?[ \t]{0,4}\r?\n`)
+var header = express(`^(?:[|>][+\-0-9]{0,3})?[ \t]{0,4}\r?\n`)
 
 // indented returns the lines behind s[i] that are the YAML value of the name before
 // them: the lines that begin with more spaces, or with a dash.
 func (f *finder) indented(s string, i int) (from, to int) {
-	n := len(header.FindString(s[i:]))
+	n := len(header().FindString(s[i:]))
 	if n == 0 {
 		return i, i
 	}
@@ -235,7 +234,7 @@ func bare(s, name string) int {
 }
 
 // parameters matches the beginning of credentials in the form of names and values.
-var parameters = regexp.MustCompile(`^(?i:digest|oauth|hawk|mac|signature|aws4-[a-z0-9\-]+) `)
+var parameters = express(`^(?i:digest|oauth|hawk|mac|signature|aws4-[a-z0-9\-]+) `)
 
 // closing returns the end of the quoted text that begins at s[i]: a quote behind as
 // many backslashes as the opening quote has.

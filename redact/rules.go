@@ -291,14 +291,14 @@ func (r *ruleReader) kind(name string, at *authored.Location) (kind, bool) {
 }
 
 // patternName is the form of the names of patterns, which are names in counts.
-var patternName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
+var patternName = express(`^[a-z][a-z0-9_-]{0,39}$`)
 
 func (r *ruleReader) pattern(n authored.Located) (p pattern, ok bool) {
 	if !r.object(n, "patterns", []string{"name", "match", "replacement"}) {
 		return p, false
 	}
 	name, named := r.text(n.At("name"), "the name of a pattern")
-	if _, builtin := kindOf(name); named && (builtin || name == kindPath || !patternName.MatchString(name)) {
+	if _, builtin := kindOf(name); named && (builtin || name == kindPath || !patternName().MatchString(name)) {
 		r.Errorf(n.Location.At("name"), "%s is not a name for a pattern: small letters, digits, - and _, at most 40, and not the name of a kind", wording.Quoted(name))
 		named = false
 	}
@@ -319,14 +319,14 @@ func (r *ruleReader) pattern(n authored.Located) (p pattern, ok bool) {
 
 // markForm is the form of marks. Texts of this form are left as they are by everything
 // else that is searched for, so that redaction is idempotent.
-var markForm = regexp.MustCompile(`^\[[A-Z][A-Z0-9_-]{0,29}\]$`)
+var markForm = express(`^\[[A-Z][A-Z0-9_-]{0,29}\]$`)
 
 func (r *ruleReader) replacement(n authored.Located) (string, bool) {
 	if k := n.Value.Kind(); k == signal.KindAbsent || k == signal.KindNull {
 		return "", false
 	}
 	mark, ok := r.text(n, "a replacement")
-	if ok && !markForm.MatchString(mark) {
+	if ok && !markForm().MatchString(mark) {
 		r.Errorf(n.Location, "%s is not a replacement: a word of capitals, digits, _ and - in brackets, such as [GONE]", wording.Quoted(mark))
 		ok = false
 	}

@@ -479,7 +479,7 @@ func isNote(v signal.Value) bool {
 		return false
 	}
 	for name, n := range v.Members() {
-		if _, ok := n.Int64(); !ok || !patternName.MatchString(name) {
+		if _, ok := n.Int64(); !ok || !patternName().MatchString(name) {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -76,7 +75,7 @@ func (r *rules) cut(s string) string {
 // look is a pattern of sensitive text.
 type look struct {
 	kind kind
-	re   *regexp.Regexp
+	re   expression
 	// Every text with a match contains one of the words; nil requires none. The words of
 	// the looks that are searched line by line are in lower case and match any case.
 	words []string
@@ -91,7 +90,7 @@ func (f *finder) replace(l *look, s string) string {
 		return s
 	}
 	out := f.patch(s)
-	for _, m := range l.re.FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range l.re().FindAllStringSubmatchIndex(s, -1) {
 		i, j := m[0], m[1]
 		if len(m) > 2 {
 			i, j = m[2], m[3]
@@ -197,7 +196,7 @@ func (f *finder) pass(s string, id bool) string {
 		if !strings.Contains(s, c.sign) {
 			continue
 		}
-		if plain := c.re.ReplaceAllStringFunc(s, c.plain); plain != s {
+		if plain := c.re().ReplaceAllStringFunc(s, c.plain); plain != s {
 			if found := f.search(plain, id); found != plain {
 				s = found
 			}
@@ -258,17 +257,17 @@ func (f *finder) own(i int, s string) string {
 // escapes match escaped characters of JSON, URLs, HTML and XML.
 var escapes = []struct {
 	sign  string
-	re    *regexp.Regexp
+	re    expression
 	plain func(string) string
 }{
-	{`\`, regexp.MustCompile(`\\+(?:u00[0-9a-fA-F]{2}|/)`), func(s string) string {
+	{`\`, express(`\\+(?:u00[0-9a-fA-F]{2}|/)`), func(s string) string {
 		if strings.HasSuffix(s, "/") {
 			return "/"
 		}
 		return unescape(s, s[len(s)-2:])
 	}},
-	{"%", regexp.MustCompile(`%(?:25)?(?:[Cc]2%(?:25)?[Aa]0|[0-9a-fA-F]{2})`), func(s string) string { return unescape(s, s[len(s)-2:]) }},
-	{"&", regexp.MustCompile(`&(?:nbsp|amp|quot|apos|#0{0,4}\d{2,3}|#[xX]0{0,4}[0-9a-fA-F]{2});`), func(s string) string {
+	{"%", express(`%(?:25)?(?:[Cc]2%(?:25)?[Aa]0|[0-9a-fA-F]{2})`), func(s string) string { return unescape(s, s[len(s)-2:]) }},
+	{"&", express(`&(?:nbsp|amp|quot|apos|#0{0,4}\d{2,3}|#[xX]0{0,4}[0-9a-fA-F]{2});`), func(s string) string {
 		switch name := s[1 : len(s)-1]; name {
 		case "nbsp":
 			return " "
@@ -411,7 +410,7 @@ func (f *finder) line(s string, id bool) string {
 
 var email = look{
 	kind: kindEmail,
-	re: regexp.MustCompile(`[\pL\pN_%+](?:[\pL\pN._%+'\-]*[\pL\pN_%+\-])?(?:@|%40)` +
+	re: express(`[\pL\pN_%+](?:[\pL\pN._%+'\-]*[\pL\pN_%+\-])?(?:@|%40)` +
 		`(?:[\pL\pN](?:[\pL\pN\-]*[\pL\pN])?\.)+(?:\pL{2,}|xn--[a-z0-9\-]+)`),
 	is: func(s string, i, j int) bool {
 		local, domain, ok := strings.Cut(s[i:j], "@")
@@ -424,45 +423,45 @@ var email = look{
 // userInfo matches the user and password of a URL.
 var userInfo = look{
 	kind: kindURL,
-	re:   regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/?#\[\]]+)@`),
+	re:   express(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/?#\[\]]+)@`),
 }
 
 // oddUserInfo matches a password with characters that end it elsewhere. A port may
 // follow a host too, so a match must have more than digits.
 var oddUserInfo = look{
 	kind: kindURL,
-	re:   regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/@?#\[\]"'<>]*[^\s/@?#\[\]"'<>\d][^\s/@?#\[\]"'<>]*[/?#][^\s@\[\]"'<>]*)@`),
+	re:   express(`[A-Za-z][A-Za-z0-9+.\-]*://([^\s/@:?#\[\]]*:[^\s/@?#\[\]"'<>]*[^\s/@?#\[\]"'<>\d][^\s/@?#\[\]"'<>]*[/?#][^\s@\[\]"'<>]*)@`),
 }
 
 // signed matches the signature of a URL, which grants access like a password.
 var signed = look{
 	kind: kindURL,
-	re:   regexp.MustCompile(`[?&](?i:x-(?:amz|goog)-(?:signature|security-token)|sig|signature)=([^\s&#"'<>\[\]]{8,})`),
+	re:   express(`[?&](?i:x-(?:amz|goog)-(?:signature|security-token)|sig|signature)=([^\s&#"'<>\[\]]{8,})`),
 }
 
 // joinedAuth matches a user and password in base64, in files of package managers.
 var joinedAuth = look{
 	kind: kindSecret,
-	re:   regexp.MustCompile(`(?:_auth[ \t]{0,4}=[ \t]{0,4}"?|"auth"[ \t]{0,4}:[ \t]{0,4}")([A-Za-z0-9+/]{6,}={0,2})`),
+	re:   express(`(?:_auth[ \t]{0,4}=[ \t]{0,4}"?|"auth"[ \t]{0,4}:[ \t]{0,4}")([A-Za-z0-9+/]{6,}={0,2})`),
 	is:   func(s string, i, j int) bool { return strings.ContainsAny(s[i:j], "0123456789=") },
 }
 
 // netrc matches the password in a .netrc file.
-var netrc = look{kind: kindSecret, re: regexp.MustCompile(`\blogin\s+\S+\s+password\s+([^\s\[]\S*)`)}
+var netrc = look{kind: kindSecret, re: express(`\blogin\s+\S+\s+password\s+([^\s\[]\S*)`)}
 
 // track matches the first track of a card's magnetic stripe.
-var track = look{kind: kindCard, re: regexp.MustCompile(`%B(\d{13,19}\^[^?\r\n]*)`)}
+var track = look{kind: kindCard, re: express(`%B(\d{13,19}\^[^?\r\n]*)`)}
 
 // phones are the looks of phone numbers. Bare digits match only behind a word such as
 // tel: they may be any number.
 var phones = []look{
-	{kind: kindPhone, words: []string{"+", "＋"}, re: regexp.MustCompile(`(?:\+|＋) ?\(?\d{1,3}\)?(?:(?:[ .\-/]|[\x{a0}\x{2009}\x{202f}\x{2010}-\x{2013}])?\(?\d{1,5}\)?){2,6}`), is: number(8, 15)},
-	{kind: kindPhone, words: []string{"00"}, re: regexp.MustCompile(`00[1-9]\d{0,2}[ .\-/]\(?\d{1,5}\)?(?:[ .\-/]?\(?\d{1,5}\)?){1,6}`), is: number(10, 17)},
-	{kind: kindPhone, words: []string{"("}, re: regexp.MustCompile(`\(\d{2,5}\) ?\d{3,4}[ .\-]?\d{3,8}`), is: number(8, 15)},
-	{kind: kindPhone, re: regexp.MustCompile(`(?:1[.\-])?[2-9]\d{2}[.\-][2-9]\d{2}[.\-]\d{4}`), is: number(10, 11)},
-	{kind: kindPhone, words: []string{"."}, re: regexp.MustCompile(`0[1-9](?:\.\d{2}){4}`), is: number(10, 10)},
-	{kind: kindPhone, words: []string{"0"}, re: regexp.MustCompile(`0[1-9]\d{0,4}[ /\-]\d{2,8}(?:[ \-]?\d{2,4}){0,4}`), is: number(9, 13)},
-	{kind: kindPhone, words: []string{"tel", "phone", "mobile", "cell", "fax", "tél", "tÉl"}, re: regexp.MustCompile(`(?i)\b(?:tel|telephone|phone|mobile|cell|fax|telefon|t[eé]l[eé]phone)(?: (?:no|nr|number)\b)?[.:]? {0,2}` +
+	{kind: kindPhone, words: []string{"+", "＋"}, re: express(`(?:\+|＋) ?\(?\d{1,3}\)?(?:(?:[ .\-/]|[\x{a0}\x{2009}\x{202f}\x{2010}-\x{2013}])?\(?\d{1,5}\)?){2,6}`), is: number(8, 15)},
+	{kind: kindPhone, words: []string{"00"}, re: express(`00[1-9]\d{0,2}[ .\-/]\(?\d{1,5}\)?(?:[ .\-/]?\(?\d{1,5}\)?){1,6}`), is: number(10, 17)},
+	{kind: kindPhone, words: []string{"("}, re: express(`\(\d{2,5}\) ?\d{3,4}[ .\-]?\d{3,8}`), is: number(8, 15)},
+	{kind: kindPhone, re: express(`(?:1[.\-])?[2-9]\d{2}[.\-][2-9]\d{2}[.\-]\d{4}`), is: number(10, 11)},
+	{kind: kindPhone, words: []string{"."}, re: express(`0[1-9](?:\.\d{2}){4}`), is: number(10, 10)},
+	{kind: kindPhone, words: []string{"0"}, re: express(`0[1-9]\d{0,4}[ /\-]\d{2,8}(?:[ \-]?\d{2,4}){0,4}`), is: number(9, 13)},
+	{kind: kindPhone, words: []string{"tel", "phone", "mobile", "cell", "fax", "tél", "tÉl"}, re: express(`(?i)\b(?:tel|telephone|phone|mobile|cell|fax|telefon|t[eé]l[eé]phone)(?: (?:no|nr|number)\b)?[.:]? {0,2}` +
 		`(?:is |= ?)?([+(]?\d[\d ().\-/]{4,20}\d)`), is: number(7, 15)},
 }
 
@@ -495,14 +494,14 @@ func number(least, most int) func(s string, i, j int) bool {
 
 // addresses are the looks of postal addresses: streets with numbers.
 var addresses = []look{
-	{kind: kindAddress, words: []string{"st", "ave", "road", "rd", "boulevard", "blvd", "lane", "ln", "dr", "court", "ct", "square", "terrace", "highway", "hwy", "parkway", "pkwy", "place", "way"}, re: regexp.MustCompile(`\b\d{1,5}[A-Za-z]?(?: (?:N|S|E|W|NE|NW|SE|SW)\.?)?(?: \p{Lu}[\pL'.\-]*){1,4} ` +
+	{kind: kindAddress, words: []string{"st", "ave", "road", "rd", "boulevard", "blvd", "lane", "ln", "dr", "court", "ct", "square", "terrace", "highway", "hwy", "parkway", "pkwy", "place", "way"}, re: express(`\b\d{1,5}[A-Za-z]?(?: (?:N|S|E|W|NE|NW|SE|SW)\.?)?(?: \p{Lu}[\pL'.\-]*){1,4} ` +
 		`(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Square|Terrace|Highway|Hwy|Parkway|Pkwy|Place|Way)\b\.?` +
 		`(?:,? (?:Apt|Suite|Unit)\.? \w{1,6})?(?:, \p{Lu}[\pL .'\-]{1,30}(?:,? [A-Z]{2})?,? \d{5}(?:-\d{4})?)?`)},
-	{kind: kindAddress, words: []string{"stra", "str.", "weg", "platz", "allee", "gasse"}, re: regexp.MustCompile(`\p{Lu}(?:[\pL\-]*(?:straße|strasse|str\.|weg|platz|allee|gasse)|\pL* (?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse))` +
+	{kind: kindAddress, words: []string{"stra", "str.", "weg", "platz", "allee", "gasse"}, re: express(`\p{Lu}(?:[\pL\-]*(?:straße|strasse|str\.|weg|platz|allee|gasse)|\pL* (?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse))` +
 		` \d{1,4} ?[a-z]?\b(?:,? \d{4,5} \p{Lu}[\pL\-]+)?`)},
-	{kind: kindAddress, words: []string{"rue ", "avenue ", "boulevard ", "chemin ", "impasse ", "quai ", "allée ", "allÉe "}, re: regexp.MustCompile(`\b\d{1,4}(?: ?(?:bis|ter))?,? (?i:rue|avenue|boulevard|chemin|impasse|quai|allée) ` +
+	{kind: kindAddress, words: []string{"rue ", "avenue ", "boulevard ", "chemin ", "impasse ", "quai ", "allée ", "allÉe "}, re: express(`\b\d{1,4}(?: ?(?:bis|ter))?,? (?i:rue|avenue|boulevard|chemin|impasse|quai|allée) ` +
 		`(?:de la |de l'|de |des |du |d')?\p{Lu}[\pL'\-]*(?: \p{Lu}[\pL'\-]*){0,3}(?:,? \d{5} \p{Lu}[\pL\-]+)?`)},
-	{kind: kindAddress, words: []string{"box "}, re: regexp.MustCompile(`\b(?i:P\.? ?O\.? Box) \d{1,6}\b`)},
+	{kind: kindAddress, words: []string{"box "}, re: express(`\b(?i:P\.? ?O\.? Box) \d{1,6}\b`)},
 }
 
 // hasAny reports whether s has any of the words.

@@ -1,13 +1,12 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
 )
 
 var privateKey = look{
 	kind: kindPrivateKey,
-	re:   regexp.MustCompile(`(?s)-{4,5} ?BEGIN[ +][A-Z0-9 +]*PRIVATE[ +]KEY[A-Z +]*-{4,5}.*?(?:-{4,5} ?END[ +][A-Z0-9 +]*PRIVATE[ +]KEY[A-Z +]*-{4,5}|\z)`),
+	re:   express(`(?s)-{4,5} ?BEGIN[ +][A-Z0-9 +]*PRIVATE[ +]KEY[A-Z +]*-{4,5}.*?(?:-{4,5} ?END[ +][A-Z0-9 +]*PRIVATE[ +]KEY[A-Z +]*-{4,5}|\z)`),
 }
 
 // bearer matches the credentials behind the name of a scheme. Prose may follow too
@@ -15,7 +14,7 @@ var privateKey = look{
 var bearer = look{
 	kind:  kindBearer,
 	words: []string{"bearer", "basic"},
-	re:    regexp.MustCompile(`(?i)\b(?:bearer|basic) +([A-Za-z0-9._~+/\-]{6,}=*)`),
+	re:    express(`(?i)\b(?:bearer|basic) +([A-Za-z0-9._~+/\-]{6,}=*)`),
 	is: func(s string, i, j int) bool {
 		return j-i >= 20 || strings.ContainsFunc(s[i:j], func(c rune) bool { return '0' <= c && c <= '9' })
 	},
@@ -28,7 +27,7 @@ var shapes = look{
 	words: strings.Fields(`sk- k_live_ k_test_ gh gl xox xapp- AKIA ASIA ABIA ACCA AIza ya29. GOCSPX- hf_ gsk_ npm_ r8_ whsec_ shp glsa_ glc_ sbp_ figd_ ntn_ secret_
 		sntry pul rdme_ lin_ dckr_pat_ pscale_ tfp_ AC SK mfa. key- -us dapi :AA sq0 PMAK NRAK CFPAT ATATT3x ATBB hvs. hvb. lsv2_ bkua_ e2b_ dtn_ crsr_ fw_ vc fc-
 		ak- as- pat access_token$ k.eyJ EAA 1//0 hooks.slack.com discord xai- pplx- tvly- pypi- o_v1_ r_v1_ p_v1_ SG. AGE-SECRET-KEY-1 eyJ`),
-	re: regexp.MustCompile(`\b(?:` + strings.Join([]string{
+	re: express(`\b(?:` + strings.Join([]string{
 		`sk-[A-Za-z0-9_\-]{16,}`,
 		`[prs]k_(?:live|test)_[A-Za-z0-9]{10,}`,
 		`gh[oprsu]_[A-Za-z0-9]{20,}`,
@@ -98,7 +97,7 @@ func (f *finder) opaque(s string) string {
 			i = j
 			continue
 		}
-		if !mixed(digest.ReplaceAllString(run, "$1$2")) {
+		if !mixed(digest().ReplaceAllString(run, "$1$2")) {
 			from, to = disordered(s, i, j)
 		}
 		if from < to {
@@ -148,7 +147,7 @@ func digested(s string, i, j int) bool {
 }
 
 // digest is a digest or an id that is an element of a path.
-var digest = regexp.MustCompile(`(^|/)(?:[0-9a-f]{128}|[0-9a-f]{96}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9A-F]{128}|[0-9A-F]{96}|[0-9A-F]{64}|[0-9A-F]{40}|[0-9A-F]{32})(/|$)`)
+var digest = express(`(^|/)(?:[0-9a-f]{128}|[0-9a-f]{96}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32}|[0-9A-F]{128}|[0-9A-F]{96}|[0-9A-F]{64}|[0-9A-F]{40}|[0-9A-F]{32})(/|$)`)
 
 // mixed reports whether a run mixes lower case, capitals and digits as random text
 // does: in random text one letter in six is in a group of three or more lower case

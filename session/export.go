@@ -24,7 +24,7 @@ const (
 	// the label in addition, as [MetadataFork].
 	ExportSignals ExportFormat = "signals"
 
-	// ExportEntries has every entry, in the form of [AppendEntryJSON].
+	// ExportEntries has every entry, in the form of [Lateness.AppendEntryJSON].
 	ExportEntries ExportFormat = "entries"
 
 	// ExportRaw has the bytes that the hashes cover, so that another program can
@@ -88,16 +88,21 @@ func ExportLines(ctx context.Context, log *eventlog.SessionReader, format Export
 			}
 		}
 		if format == ExportRaw {
-			line = appendRawHeader(nil, log)
+			line = AppendRawHeader(nil, log.Name())
 			if !yield(line, nil) {
 				return
 			}
 		}
+		late := NewLateness(log.Entries)
 		for e, err := range log.Entries(ctx, from) {
 			if err == nil && e.Seq > to {
 				break
 			}
-			if err == nil {
+			switch {
+			case err != nil:
+			case format == ExportEntries:
+				line, err = late.AppendEntryJSON(ctx, line[:0], &e)
+			default:
 				line, err = appendExported(line[:0], log.Name(), &e, format, &label)
 			}
 			if err != nil {
@@ -118,10 +123,8 @@ func ExportLines(ctx context.Context, log *eventlog.SessionReader, format Export
 // signal that has metadata, or can have them, takes the label.
 func appendExported(dst []byte, name string, e *eventlog.Entry, format ExportFormat, label *string) ([]byte, error) {
 	switch {
-	case format == ExportEntries:
-		return AppendEntryJSON(dst, e), nil
 	case format == ExportRaw:
-		return appendRaw(dst, name, e), nil
+		return AppendRaw(dst, name, e), nil
 	case e.Kind != eventlog.KindSignal:
 		return dst, nil
 	}
@@ -137,13 +140,17 @@ func appendExported(dst []byte, name string, e *eventlog.Entry, format ExportFor
 	return sig.AppendJSON(dst), nil
 }
 
-func appendRawHeader(dst []byte, log *eventlog.SessionReader) []byte {
-	dst = appendString(append(dst, `{"session":`...), log.Name())
-	dst = appendString(append(dst, `,"genesis":`...), log.Genesis().String())
+// AppendRawHeader appends the first line of a raw export, without its line feed; see
+// [ExportRaw].
+func AppendRawHeader(dst []byte, name string) []byte {
+	dst = appendString(append(dst, `{"session":`...), name)
+	dst = appendString(append(dst, `,"genesis":`...), eventlog.Genesis(name).String())
 	return append(dst, '}')
 }
 
-func appendRaw(dst []byte, name string, e *eventlog.Entry) []byte {
+// AppendRaw appends the line of an entry in a raw export, without its line feed; see
+// [ExportRaw].
+func AppendRaw(dst []byte, name string, e *eventlog.Entry) []byte {
 	stored := append(binary.AppendUvarint(nil, uint64(len(e.Body))), e.Body...)
 	dst = appendString(append(dst, `{"session":`...), name)
 	dst = strconv.AppendUint(append(dst, `,"seq":`...), uint64(e.Seq), 10)

@@ -18,11 +18,18 @@ import (
 // irregular, raw holds the object as it came. A define, effect, beat or
 // session entry has a member of that name with an object of one member: its word
 // and its value. Data that cannot be decoded is in data, in hexadecimal.
-func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte {
+//
+// [Lateness.AppendEntryJSON] marks late signals too.
+func AppendEntryJSON(dst []byte, e *eventlog.Entry) []byte { return appendEntry(dst, e, false) }
+
+func appendEntry(dst []byte, e *eventlog.Entry, late bool) []byte {
 	dst = append(dst, `{"seq":`...)
 	dst = strconv.AppendUint(dst, uint64(e.Seq), 10)
 	dst = append(dst, `,"at":`...)
 	dst = strconv.AppendFloat(dst, projection.Millis(e.At), 'f', -1, 64)
+	if late {
+		dst = append(dst, `,"late":true`...)
+	}
 	dst = append(dst, `,"kind":`...)
 	dst = appendString(dst, e.Kind.String())
 	dst = append(dst, `,"hash":"`...)

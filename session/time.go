@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -23,8 +24,8 @@ type SkewError struct {
 }
 
 func (e *SkewError) Error() string {
-	return fmt.Sprintf("%v: timestamp %v is %v ahead of the clock, at most %v are allowed; correct the clock of the source, or import the signals as a recording",
-		ErrTime, e.Timestamp, e.Ahead.Round(time.Millisecond), e.Max)
+	return fmt.Sprintf("sajou: timestamp %v is %s ahead of the clock, more than the %s allowed; correct the clock of the source, or import the signals as a recording",
+		e.Timestamp, wording.Span(e.Ahead), wording.Span(e.Max))
 }
 
 func (e *SkewError) Unwrap() error { return ErrTime }

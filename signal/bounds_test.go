@@ -1,12 +1,14 @@
 package signal_test
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -64,8 +66,50 @@ func TestMarshalBoundsOfIntegers(t *testing.T) {
 	}
 }
 
+// Every finite float is marshaled, whatever its size, and is the same float when it is read.
+func TestMarshalFloats(t *testing.T) {
+	check := func(t require.TestingT, f float64) {
+		v, err := signal.Marshal(f)
+		require.NoError(t, err, f)
+		got, ok := v.Float64()
+		require.True(t, ok, f)
+		require.Equal(t, f, got)
+		text, err := json.Marshal(f)
+		require.NoError(t, err)
+		if parsed, err := signal.ParseValue(text); err == nil {
+			require.Equal(t, []byte(parsed), []byte(v), f)
+		}
+		var back float64
+		require.NoError(t, v.Decode(&back), f)
+		require.Equal(t, f, back)
+
+		// The decimal of a float32 is another double, from which the float32 is read.
+		single := float32(f)
+		if math.IsInf(float64(single), 0) {
+			return
+		}
+		v, err = signal.Marshal(single)
+		require.NoError(t, err, single)
+		var again float32
+		require.NoError(t, v.Decode(&again), single)
+		require.Equal(t, single, again)
+	}
+	for bit := range 64 {
+		for _, f := range []float64{math.Ldexp(1, bit), math.Ldexp(1, bit) - 1, math.Nextafter(math.Ldexp(1, bit), 0), math.Pow10(bit)} {
+			check(t, f)
+			check(t, -f)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, genFloat().Draw(t, "float")) })
+}
+
 func TestKindNames(t *testing.T) {
 	assert.Equal(t, "object", signal.KindObject.String())
 	assert.Equal(t, "absent", signal.KindAbsent.String())
 	assert.Equal(t, "unknown", (signal.KindObject + 1).String())
+	assert.Equal(t, "string", signal.FieldString.String())
+	assert.Equal(t, "object", signal.FieldObject.String())
+	for _, k := range []signal.FieldKind{0, signal.FieldObject + 1, 255} {
+		assert.Equal(t, "unknown", k.String(), int(k))
+	}
 }

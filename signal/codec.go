@@ -65,7 +65,7 @@ func Decode(data []byte) (Signal, error) {
 		s.Raw = r.value(KindObject)
 		s.Problem = r.problem()
 		if r.err == nil {
-			s.fill(s.Raw)
+			s.fill(s.Raw, nil)
 		}
 	case validForm, refusedForm:
 		s.ID = r.text()

@@ -181,9 +181,9 @@ func genFloat() *rapid.Generator[float64] {
 // genAny draws what an any can hold, types of this file among it.
 func genAny(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
-		most := 11
+		most := 12
 		if depth > 0 {
-			most = 14
+			most = 15
 		}
 		switch rapid.IntRange(0, most).Draw(t, "kind") {
 		case 0:
@@ -211,8 +211,10 @@ func genAny(depth int) *rapid.Generator[any] {
 		case 11:
 			return json.Number(rapid.SampledFrom([]string{"", "0", "-1", "1.5", "1e400", "x", "5.0"}).Draw(t, "number"))
 		case 12:
-			return rapid.SliceOfN(genAny(depth-1), 0, 3).Draw(t, "list")
+			return map[uint16]int8{rapid.Uint16().Draw(t, "key"): 1}
 		case 13:
+			return rapid.SliceOfN(genAny(depth-1), 0, 3).Draw(t, "list")
+		case 14:
 			return rapid.MapOfN(genText(), genAny(depth-1), 0, 3).Draw(t, "object")
 		default:
 			return genAll(depth-1).Draw(t, "all")
@@ -290,6 +292,112 @@ func TestMarshalEqualsJSON(t *testing.T) {
 	})
 }
 
+// genStruct draws a struct type of few names, so that the same name stands at several
+// depths, with tags and without, and the same type is embedded several times.
+func genStruct(depth int) *rapid.Generator[reflect.Type] {
+	tags := rapid.SampledFrom([]reflect.StructTag{"", "", `json:"A"`, `json:"B"`, `json:"a"`, `json:"-"`, `json:",omitempty"`})
+	return rapid.Custom(func(t *rapid.T) reflect.Type {
+		var fields []reflect.StructField
+		for _, name := range rapid.Permutation([]string{"A", "B", "E", "F"}).Draw(t, "names")[:rapid.IntRange(1, 4).Draw(t, "fields")] {
+			f := reflect.StructField{Name: name, Type: reflect.TypeFor[int8](), Tag: tags.Draw(t, "tag")}
+			if depth > 0 && name >= "E" {
+				f.Type, f.Anonymous = genStruct(depth-1).Draw(t, "embedded"), rapid.IntRange(0, 9).Draw(t, "anonymous") > 0
+				if rapid.Bool().Draw(t, "by pointer") {
+					f.Type = reflect.PointerTo(f.Type)
+				}
+			}
+			fields = append(fields, f)
+		}
+		return reflect.StructOf(fields)
+	})
+}
+
+// fill gives the numbers of a variable different values, and follows its pointers.
+func fill(v reflect.Value, next *int64) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), next)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), next)
+		}
+	default:
+		*next++
+		v.SetInt(*next)
+	}
+}
+
+// Of the fields with the same name, the field that encoding/json chooses is written and
+// read, and the fields are written in its order.
+func TestFieldsEqualJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := reflect.New(genStruct(3).Draw(t, "type"))
+		fill(v.Elem(), new(int64))
+		text, err := json.Marshal(v.Interface())
+		require.NoError(t, err)
+		got, err := signal.Marshal(v.Interface())
+		require.NoError(t, err)
+		require.Equal(t, string(text), got.String(), v.Type())
+
+		// Each name is read into the same field.
+		object := signal.NewObject(4)
+		for i, name := range []string{"A", "B", "a", "E"} {
+			object.Int(name, int64(i+1))
+		}
+		read, want := reflect.New(v.Type().Elem()), reflect.New(v.Type().Elem())
+		wantErr := json.Unmarshal([]byte(object.Value().String()), want.Interface())
+		if err := object.Value().Decode(read.Interface()); wantErr != nil {
+			require.Errorf(t, err, "%v", v.Type())
+			return
+		}
+		require.Equal(t, want.Interface(), read.Interface())
+	})
+}
+
+// Of up to four embedded structs that have the name A, with a tag, without one, or deeper,
+// the field that encoding/json chooses is written.
+func TestFieldsOfOneName(t *testing.T) {
+	plain := reflect.StructOf([]reflect.StructField{{Name: "A", Type: reflect.TypeFor[int8]()}})
+	tagged := reflect.StructOf([]reflect.StructField{{Name: "T", Type: reflect.TypeFor[int8](), Tag: `json:"A"`}})
+	kinds := []reflect.Type{plain, tagged, reflect.StructOf([]reflect.StructField{{Name: "D", Type: tagged, Anonymous: true}})}
+	for n := range 3 * 3 * 3 * 3 * 3 {
+		var fields []reflect.StructField
+		for i := 0; n > 0; i, n = i+1, n/3 {
+			// A field of a name of its own makes each type another one.
+			own := reflect.StructField{Name: fmt.Sprint("Own", i), Type: reflect.TypeFor[int8]()}
+			typ := reflect.StructOf(append(reflect.VisibleFields(kinds[n%3])[:1:1], own))
+			fields = append(fields, reflect.StructField{Name: fmt.Sprint("E", i), Type: typ, Anonymous: true})
+		}
+		v := reflect.New(reflect.StructOf(fields))
+		fill(v.Elem(), new(int64))
+		text, err := json.Marshal(v.Interface())
+		require.NoError(t, err)
+		got, err := signal.Marshal(v.Interface())
+		require.NoError(t, err)
+		require.Equal(t, string(text), got.String(), v.Type())
+	}
+}
+
+type endless struct {
+	*endless //nolint:unused // encoding/json meets it
+	Value    int8
+	Next     *endless
+}
+
+// A type that embeds itself has its fields once.
+func TestFieldsOfATypeThatEmbedsItself(t *testing.T) {
+	v := endless{Value: 1, Next: &endless{Value: 2}}
+	got, err := signal.Marshal(v)
+	require.NoError(t, err)
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	require.Equal(t, string(text), got.String())
+	var back endless
+	require.NoError(t, got.Decode(&back))
+	require.Equal(t, v, back)
+}
+
 // Decode leaves a variable as encoding/json does, new or used before.
 func TestDecodeEqualsJSON(t *testing.T) {
 	targets := []func(t *rapid.T) (a, b any){
@@ -333,6 +441,27 @@ func TestDecodeEqualsJSON(t *testing.T) {
 }
 
 // A variable without a JSON form or exact value is refused, with its place.
+// As many pointers as there may be levels lead to a value, and one more is refused: a
+// cycle of pointers has no end.
+func TestMarshalPointers(t *testing.T) {
+	var v any = 7
+	for range signal.MaxDepth {
+		p := v
+		v = &p
+	}
+	for hops := 0; ; hops++ { // each pointer leads to an interface, which is another hop
+		got, err := signal.Marshal(v)
+		if 2*(signal.MaxDepth-hops) > signal.MaxDepth {
+			require.ErrorContains(t, err, "nested deeper than 512")
+			v = *v.(*any)
+			continue
+		}
+		require.NoError(t, err, hops)
+		require.Equal(t, "7", got.String())
+		break
+	}
+}
+
 func TestMarshalRefuses(t *testing.T) {
 	type list struct{ Next *list }
 	ring := new(list)

@@ -2,9 +2,13 @@ package signal_test
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -35,6 +39,20 @@ func TestObjectIsEdited(t *testing.T) {
 	if o := signal.ObjectOf(signal.Value{0xdf, 0xff, 0xff, 0xff, 0xff}); len(o) != 0 {
 		t.Errorf("an object that is cut off has the members %v", o)
 	}
+}
+
+// Sort orders the members of any object by name, and keeps those of one name in order.
+func TestSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var o signal.Object
+		for i, name := range rapid.SliceOfN(rapid.StringMatching("[a-c]{0,2}"), 0, 8).Draw(t, "names") {
+			o.Int(name, int64(i))
+		}
+		want := slices.Clone(o)
+		slices.SortStableFunc(want, func(a, b signal.ObjectMember) int { return strings.Compare(a.Name, b.Name) })
+		o.Sort()
+		require.Equal(t, want, o)
+	})
 }
 
 // A member that is missing or of another kind reads as the zero value.

@@ -254,7 +254,6 @@ func (p *parser) twice(open int, key span) bool {
 			}
 			found = true
 		}
-		again.dst = again.dst[:0]
 		again.space()
 		again.i++ // the colon
 		again.space()

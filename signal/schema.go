@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
 )
@@ -105,7 +106,7 @@ func (k FieldKind) String() string {
 // schema's order; ok is false for any other type, whose payload is free. The
 // caller must not change the result.
 func PayloadFields(typ string) (fields []Field, ok bool) {
-	r := protocol.payloads[typ]
+	r := protocol().payloads[typ]
 	if r == nil {
 		return nil, false
 	}
@@ -114,16 +115,17 @@ func PayloadFields(typ string) (fields []Field, ok bool) {
 
 // WellKnownTypes returns the 14 types whose payloads have a fixed form, in the
 // schema's order.
-func WellKnownTypes() []string { return slices.Clone(protocol.types) }
+func WellKnownTypes() []string { return slices.Clone(protocol().types) }
 
 // protocol is the compiled schema, which checks every signal. It is compiled from
 // the embedded file, so that there is one source of truth; a keyword that
-// compileSchema does not support stops the program at its start.
-var protocol = compileSchema(schemaText)
+// compileSchema does not support stops the program at the first check. A program that
+// starts often and checks nothing, such as a hook, does not wait for it.
+var protocol = sync.OnceValue(func() *ruleSet { return compileSchema(schemaText) })
 
 // judge returns why the schema refuses an envelope, nil if it does not.
 func judge(envelope Value) *FieldError {
-	if e := protocol.envelope.check(envelope); e != nil {
+	if e := protocol().envelope.check(envelope); e != nil {
 		return e
 	}
 	typ, _ := envelope.Get("type")
@@ -135,7 +137,7 @@ func judge(envelope Value) *FieldError {
 // judgePayload returns why the schema refuses the payload of a signal whose
 // envelope is sound.
 func judgePayload(typ string, payload Value) *FieldError {
-	r := protocol.payloads[typ]
+	r := protocol().payloads[typ]
 	if r == nil {
 		return nil
 	}

@@ -75,9 +75,9 @@ func genField(t *rapid.T, f signal.Field) string {
 	case signal.FieldBool:
 		return rapid.SampledFrom([]string{`true`, `false`}).Draw(t, "bool")
 	case signal.FieldInteger:
-		return rapid.SampledFrom([]string{`0`, `7`, `5.0`, `1e2`, `18446744073709551615`, `1e300`}).Draw(t, "integer")
+		return rapid.SampledFrom([]string{`0`, `0.0`, `7`, `5.0`, `1e2`, `18446744073709551615`, `1e300`}).Draw(t, "integer")
 	case signal.FieldNumber:
-		return rapid.SampledFrom([]string{`0`, `7`, `0.25`, `-0.0`, `1e2`}).Draw(t, "number")
+		return rapid.SampledFrom([]string{`0`, `0.0`, `7`, `0.25`, `-0.0`, `1e2`}).Draw(t, "number")
 	default:
 		if f.Fields != nil {
 			return genObject(t, f.Fields)

@@ -146,8 +146,8 @@ type proof struct {
 	metadata, payload Value
 }
 
-func prove(s *Signal) *proof {
-	p := &proof{s.ID, s.Type, s.Source, s.CorrelationID, "", s.Timestamp, s.Metadata, s.Payload}
+func prove(s *Signal) proof {
+	p := proof{s.ID, s.Type, s.Source, s.CorrelationID, "", s.Timestamp, s.Metadata, s.Payload}
 	if s.CorrelationID != nil {
 		p.correlation = *s.CorrelationID
 	}
@@ -191,6 +191,28 @@ func ParseLenient(line []byte) (*Signal, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.leniently(refused)
+}
+
+// FromValue is [Parse] for a signal whose JSON was read already, as a part of a larger
+// document. The value must come from [ParseValue] or have passed [CheckValue]; the signal is a view
+// of it.
+func FromValue(v Value) (*Signal, error) {
+	s, refused := judgeEnvelope(v)
+	if refused != nil {
+		return nil, refused
+	}
+	return s, nil
+}
+
+// FromValueLenient is [ParseLenient] for a value, as [FromValue] is [Parse].
+func FromValueLenient(v Value) (*Signal, error) {
+	s, refused := judgeEnvelope(v)
+	return s.leniently(refused)
+}
+
+// leniently makes the reason of a refusal the signal's Problem, unless it is no object.
+func (s *Signal) leniently(refused *FieldError) (*Signal, error) {
 	if refused != nil {
 		if s.Raw != nil && s.Raw.Kind() != KindObject {
 			return nil, refused
@@ -207,23 +229,37 @@ func parse(line []byte) (*Signal, *FieldError, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s := new(Signal)
-	if refused := protocol.envelope.check(raw); refused != nil {
+	s, refused := judgeEnvelope(raw)
+	return s, refused, nil
+}
+
+// judgeEnvelope makes a signal of a value, and returns why the schema refuses it.
+func judgeEnvelope(raw Value) (*Signal, *FieldError) {
+	// A signal that is accepted is one allocation with its proof.
+	whole := new(struct {
+		signal      Signal
+		proof       proof
+		correlation string
+	})
+	s := &whole.signal
+	if refused := protocol().envelope.check(raw); refused != nil {
 		s.Raw = raw
-		s.fill(raw)
-		return s, refused, nil
+		s.fill(raw, &whole.correlation)
+		return s, refused
 	}
-	s.fill(raw)
+	s.fill(raw, &whole.correlation)
 	if refused := judgePayload(s.Type, s.Payload); refused != nil {
-		return s, refused, nil
+		return s, refused
 	}
-	s.proof = prove(s)
-	return s, nil, nil
+	whole.proof = prove(s)
+	s.proof = &whole.proof
+	return s, nil
 }
 
 // fill sets the fields whose values in the envelope have the right kind. A valid
-// envelope sets all of them.
-func (s *Signal) fill(envelope Value) {
+// envelope sets all of them. The correlation id is kept in correlation,
+// if that is not nil.
+func (s *Signal) fill(envelope Value, correlation *string) {
 	for name, v := range envelope.Members() {
 		switch name {
 		case "id":
@@ -236,7 +272,11 @@ func (s *Signal) fill(envelope Value) {
 			s.Source, _ = v.Text()
 		case "correlationId":
 			if text, ok := v.Text(); ok {
-				s.CorrelationID = &text
+				if correlation == nil {
+					correlation = new(string)
+				}
+				*correlation = text
+				s.CorrelationID = correlation
 			}
 		case "metadata":
 			if v.Kind() == KindObject {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ var numbers = cmp.Options{
 
 // Validate checks a parsed signal again after a change.
 func TestValidateAfterAChange(t *testing.T) {
-	sound := `{"id":"1","type":"thinking","timestamp":1,"source":"a","correlationId":"c","metadata":{"a":1},"payload":{"agentId":"x","content":"y"}}`
+	sound := `{"id":"1","type":"thinking","timestamp":1,"source":"aé","correlationId":"c","metadata":{"a":1},"payload":{"agentId":"x","content":"y"}}`
 	broken := signal.Value{0x81, 0xa1, 'k', 0xa2, 0xff}
 	for name, change := range map[string]func(s *signal.Signal){
 		"type":        func(s *signal.Signal) { s.Type = "completion" },
@@ -41,7 +42,15 @@ func TestValidateAfterAChange(t *testing.T) {
 		"source":      func(s *signal.Signal) { s.Source = "\xff" },
 		"timestamp":   func(s *signal.Signal) { s.Timestamp = signal.Number{} },
 		"correlation": func(s *signal.Signal) { *s.CorrelationID = "\xff" },
-		"raw":         func(s *signal.Signal) { s.Raw = broken },
+		"payload of the same size": func(s *signal.Signal) {
+			s.Payload = slices.Clone(s.Payload)
+			s.Payload[len(s.Payload)-1] = 0xff
+		},
+		"payload cut":           func(s *signal.Signal) { s.Payload = s.Payload[:len(s.Payload)-1] },
+		"metadata cut":          func(s *signal.Signal) { s.Metadata = s.Metadata[:len(s.Metadata)-1] },
+		"source cut":            func(s *signal.Signal) { s.Source = s.Source[:2] },
+		"type of the same size": func(s *signal.Signal) { s.Type = "thinkin\xff" },
+		"raw":                   func(s *signal.Signal) { s.Raw = broken },
 	} {
 		s, err := signal.Parse([]byte(sound))
 		require.NoError(t, err)

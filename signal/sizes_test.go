@@ -74,6 +74,16 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// A text with an escape is read on a way of its own, to the same bytes.
+func TestSizesOfEscapedTexts(t *testing.T) {
+	for _, n := range []int{1, 31, 32, 255, 256, 0x1234, 65535, 65536, 0x12345, 1<<24 + 1} {
+		text := "\n" + strings.Repeat("x", n-1)
+		v, err := signal.ParseValue([]byte(`"\n` + text[1:] + `"`))
+		require.NoError(t, err)
+		require.True(t, string(v) == string(signal.Text(text)), n)
+	}
+}
+
 // Numbers, truths, texts and nulls go into a variable of each kind exactly if
 // encoding/json lets them, and with its result. Whole floats are left out: encoding/json
 // knows no difference between 1 and 1.0.

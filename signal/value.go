@@ -201,9 +201,6 @@ func (v Value) element(text string) (Value, bool) {
 		}
 		index = index*10 + int(c-'0')
 	}
-	if index >= v.Len() {
-		return nil, false
-	}
 	for e := range v.Elements() {
 		if index == 0 {
 			return e, true

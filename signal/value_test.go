@@ -3,6 +3,8 @@ package signal_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -164,6 +166,10 @@ func TestParseValueRefuses(t *testing.T) {
 		{"-9223372036854775809", 0, "fits no 64 bits"},
 		{"0.1234567890123456789", 0, "more digits than a double keeps"},
 		{"3.14159265358979323846", 0, "more digits than a double keeps"},
+		{"1.23456789012345678", 0, "more digits than a double keeps"},
+		{"0.123456789012345671", 0, "more digits than a double keeps"},
+		{"12345678901234567.8", 0, "more digits than a double keeps"},
+		{"123456789012345671e2", 0, "more digits than a double keeps"},
 		{"0." + strings.Repeat("1", 801), 0, "800"},
 		{`"a`, 0, "does not end"},
 		{`"a\`, 2, "inside an escape"},
@@ -218,6 +224,59 @@ func TestParseValueManyKeys(t *testing.T) {
 	}
 }
 
+// Whichever of an object's keys stands twice is found, among few and among many.
+func TestEachKeyThatStandsTwice(t *testing.T) {
+	for _, n := range []int{1, 2, 15, 16, 17, 40} {
+		members := make([]string, n)
+		for i := range members {
+			members[i] = fmt.Sprintf(`"k%d":%d`, i, i)
+		}
+		text := "{" + strings.Join(members, ",")
+		sound := parsed(t, text+"}")
+		for i := range n {
+			name := fmt.Sprintf("k%d", i)
+			_, err := signal.ParseValue([]byte(text + `,"` + name + `":0}`))
+			require.ErrorContains(t, err, `the key "`+name+`" stands twice`)
+
+			object := signal.Object{{Name: name, Value: signal.Null()}}
+			for k, v := range sound.Members() {
+				object = append(object, signal.ObjectMember{Name: k, Value: v})
+			}
+			_, _, err = signal.CheckValue(object.Value())
+			require.ErrorContains(t, err, "twice", "%d keys and %s", n, name)
+		}
+	}
+	// The text of the error has 64 letters of a long name, which is part of the format.
+	for n, want := range map[int]string{63: strings.Repeat("k", 63), 64: strings.Repeat("k", 64), 65: strings.Repeat("k", 64) + "…"} {
+		name := strings.Repeat("k", n)
+		_, err := signal.ParseValue([]byte(`{"` + name + `":1,"` + name + `":2}`))
+		require.ErrorContains(t, err, `the key "`+want+`" stands twice`)
+	}
+}
+
+// White space between any two tokens is ignored.
+func TestWhiteSpace(t *testing.T) {
+	for _, tokens := range [][]string{
+		{"{", "}"},
+		{"[", "]"},
+		{"{", `"a"`, ":", "[", "1", ",", "-2.5", ",", "null", "]", ",", `"b\\"`, ":", "{", `"c"`, ":", "{", "}", ",", `"d"`, ":", "[", "]", "}", "}"},
+	} {
+		want := parsed(t, strings.Join(tokens, ""))
+		for i := range len(tokens) + 1 {
+			for _, space := range []string{" ", "\t", "\n", "\r", " \r\n\t "} {
+				require.Equal(t, want, parsed(t, strings.Join(tokens[:i], "")+space+strings.Join(tokens[i:], "")))
+			}
+		}
+		require.Equal(t, want, parsed(t, " "+strings.Join(tokens, " \n")+"\t"))
+		// A name that stands twice is found behind them too, at its place.
+		text := strings.Join(tokens, " \n")
+		_, err := signal.ParseValue([]byte(`{ "x" : ` + text + ` , "x" : 1}`))
+		e, ok := errors.AsType[*signal.SyntaxError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, len(`{ "x" : `)+len(text)+len(` , `), e.Offset)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	v := parsed(t, `{"a":{"b":[10,{"c":"x"},null]},"":{"":1},"n":5,"0":"zero","list":[]}`)
 	for _, c := range []struct{ path, want string }{
@@ -236,6 +295,11 @@ func TestLookup(t *testing.T) {
 		{"a.b.99999999999999999999", ""},
 		{"a.b.", ""},
 		{"a.b.length", ""},
+		{"a.b./", ""},
+		{"a.b.:", ""},
+		{"a.b.0:", ""},
+		{"a.b.x", ""},
+		{"a.b.0x", ""},
 		{"a.b.2.x", ""},
 		{"n.x", ""},
 		{"list.0", ""},
@@ -249,10 +313,43 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// An index of an array is written in decimal, without a sign or a leading zero: of all texts
+// of one or two bytes only those find an element.
+func TestLookupIndexes(t *testing.T) {
+	v := parsed(t, `{"list":[0,1,2,3,4,5,6,7,8,9,10,11]}`)
+	var texts []string
+	for a := range byte(128) {
+		texts = append(texts, string(a))
+		for b := range byte(128) {
+			texts = append(texts, string([]byte{a, b}))
+		}
+	}
+	for _, text := range texts {
+		n, err := strconv.Atoi(text)
+		want := err == nil && strconv.Itoa(n) == text && 0 <= n && n < 12
+		got, ok := v.Lookup("list." + text)
+		if require.Equal(t, want, ok, "%q", text); ok {
+			require.Equal(t, text, got.String())
+		}
+	}
+}
+
+// Members yields the members whose names and values are empty too, to the last.
+func TestMembersOfEmptyNames(t *testing.T) {
+	for _, text := range []string{`{"":1}`, `{"":"","b":{}}`, `{"a":[],"":null,"b":{"":{}}}`} {
+		v := parsed(t, text)
+		var o signal.Object
+		for name, member := range v.Members() {
+			o = append(o, signal.ObjectMember{Name: name, Value: member})
+		}
+		require.Equal(t, v, o.Value(), text)
+	}
+}
+
 // The accessors answer for their own kind and for no other.
 func TestAccessors(t *testing.T) {
 	var kinds []string
-	for _, text := range []string{`null`, `true`, `7`, `18446744073709551615`, `7.0`, `"text"`, `[1,2]`, `{"k":1}`} {
+	for _, text := range []string{`null`, `true`, `7`, `18446744073709551615`, `7.0`, `"text"`, `["k",2]`, `{"k":1}`} {
 		v := parsed(t, text)
 		_, isText := v.Text()
 		_, isBool := v.Bool()
@@ -260,11 +357,15 @@ func TestAccessors(t *testing.T) {
 		_, isNumber := v.Float64()
 		_, hasKey := v.Get("k")
 		elements := len(slices.Collect(v.Elements()))
-		got := []bool{isText, isBool, isInt, isNumber, hasKey, elements == 2}
+		members := len(maps.Collect(v.Members()))
+		got := []bool{isText, isBool, isInt, isNumber, hasKey, elements == 2, members == 1}
+		if elements != 0 && elements != 2 || members > 1 {
+			t.Errorf("%s has %d elements and %d members", text, elements, members)
+		}
 		k := v.Kind()
 		want := []bool{
 			k == signal.KindString, k == signal.KindBool, k == signal.KindInt, k.IsNumber(),
-			k == signal.KindObject, k == signal.KindArray,
+			k == signal.KindObject, k == signal.KindArray, k == signal.KindObject,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", text, diff)
@@ -393,6 +494,12 @@ func TestMalformedValues(t *testing.T) {
 		"a string that is cut":              {0xa2, 'a'},
 		"a byte that begins nothing":        {0xc1},
 	} {
+		if text, err := json.Marshal(v); err == nil {
+			t.Errorf("%s: written as %s", name, text)
+		}
+		if text, ok := v.Text(); ok {
+			t.Errorf("%s: Text = %q", name, text)
+		}
 		if got := v.Any(); got != nil {
 			t.Errorf("%s: Any = %v, want nil", name, got)
 		}
@@ -402,6 +509,34 @@ func TestMalformedValues(t *testing.T) {
 		if _, _, err := signal.CheckValue(v); !errors.Is(err, signal.ErrCorrupt) {
 			t.Errorf("%s: err = %v, want ErrCorrupt", name, err)
 		}
+	}
+}
+
+// A byte with which no JSON value begins is refused, and so is a float that is not a number. The
+// error tells a form of msgpack from a value that is cut off.
+func TestBytesThatBeginNoValue(t *testing.T) {
+	for b := range 256 {
+		_, _, err := signal.CheckValue([]byte{byte(b)})
+		switch {
+		case b == 0xc1, b == 0xca, 0xc4 <= b && b <= 0xc9, 0xd4 <= b && b <= 0xd8:
+			require.ErrorContains(t, err, "a form of msgpack that no JSON value has", "%#x", b)
+		case b < 0x80, b == 0x80, b == 0x90, b == 0xa0, b == 0xc0, b == 0xc2, b == 0xc3, b >= 0xe0:
+			require.NoError(t, err, "%#x", b)
+		case b > 0xa0 && b < 0xc0:
+			require.ErrorContains(t, err, "a string longer than the bytes there are", "%#x", b)
+		default:
+			require.ErrorContains(t, err, "cut off", "%#x", b)
+		}
+	}
+	for _, v := range []signal.Value{
+		{0xcb, 0x7f, 0xf0, 0, 0, 0, 0, 0, 0},
+		{0xcb, 0xff, 0xf0, 0, 0, 0, 0, 0, 0},
+		{0x91, 0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 1},
+	} {
+		_, _, err := signal.CheckValue(v)
+		require.ErrorContains(t, err, "a float that is not finite")
+		_, err = json.Marshal(v)
+		require.Error(t, err, "%x", []byte(v))
 	}
 }
 

@@ -11,8 +11,11 @@ import (
 // indented by the depth of the agent.
 type plainForm struct{ w io.Writer }
 
-func (f *plainForm) begin(title, origin string) error {
-	_, err := fmt.Fprintf(f.w, "%s\n", joined(title, origin))
+func (f *plainForm) begin(title, note string) error {
+	if note != "" {
+		note += "\n"
+	}
+	_, err := fmt.Fprintf(f.w, "%s\n%s", title, note)
 	return err
 }
 
@@ -32,14 +35,6 @@ func (f *plainForm) block(b *block) error {
 }
 
 func (f *plainForm) end() error { return nil }
-
-// joined returns a title with the origin of the session.
-func joined(title, origin string) string {
-	if origin == "" {
-		return title
-	}
-	return title + " (" + origin + ")"
-}
 
 // bodyLines returns the lines of a body, with one about what was left out.
 func bodyLines(b *block) []string {
@@ -64,8 +59,11 @@ func leftOut(cut int) string {
 // fences.
 type markdownForm struct{ w io.Writer }
 
-func (f *markdownForm) begin(title, origin string) error {
-	_, err := fmt.Fprintf(f.w, "# %s\n", span(joined(title, origin)))
+func (f *markdownForm) begin(title, note string) error {
+	if note != "" {
+		note = "\n" + span(note) + "\n"
+	}
+	_, err := fmt.Fprintf(f.w, "# %s\n%s", span(title), note)
 	return err
 }
 
@@ -166,14 +164,17 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3em 0; font: inhe
 </head>
 <body>
 <h1>%[1]s</h1>
-`
+%[3]s`
 
-func (f *htmlForm) begin(title, origin string) error {
+func (f *htmlForm) begin(title, note string) error {
 	var depths strings.Builder
 	for d := 1; d <= maxDepth; d++ {
 		fmt.Fprintf(&depths, ".d%d { margin-left: %dem; }\n", d, 2*d)
 	}
-	_, err := fmt.Fprintf(f.w, htmlHead, html.EscapeString(joined(title, origin)), depths.String())
+	if note != "" {
+		note = "<p>" + html.EscapeString(note) + "</p>\n"
+	}
+	_, err := fmt.Fprintf(f.w, htmlHead, html.EscapeString(title), depths.String(), note)
 	return err
 }
 

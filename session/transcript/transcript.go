@@ -44,6 +44,7 @@ const (
 // Options are the choices of a transcript.
 type Options struct {
 	Title string // of the document
+	Note  string // a line below the title, such as the label of a fork; "" for none
 
 	// Lines bounds what is shown of the input and the output of a tool. Zero means 12; a
 	// negative number means no bound.
@@ -63,6 +64,7 @@ type Transcriber struct {
 	form    form
 	lines   int
 	title   string
+	note    string
 	origin  string
 	begun   bool
 	pending *block // a text that may go on
@@ -72,7 +74,7 @@ type Transcriber struct {
 
 // form writes the blocks of a layout.
 type form interface {
-	begin(title, origin string) error
+	begin(title, note string) error
 	block(b *block) error
 	end() error
 }
@@ -107,7 +109,7 @@ type block struct {
 // New returns a transcriber that writes to w. An unknown layout is an error of the first
 // call of another method.
 func New(w io.Writer, layout Layout, o Options) *Transcriber {
-	t := &Transcriber{title: oneLine(o.Title), lines: o.Lines, depth: map[string]int{}}
+	t := &Transcriber{title: oneLine(o.Title), note: termtext.Printable(o.Note), lines: o.Lines, depth: map[string]int{}}
 	if t.lines == 0 {
 		t.lines = 12
 	}
@@ -211,7 +213,11 @@ func (t *Transcriber) start() error {
 		return nil
 	}
 	t.begun = true
-	return t.form.begin(t.title, t.origin)
+	title := t.title
+	if t.origin != "" {
+		title += " (" + t.origin + ")"
+	}
+	return t.form.begin(title, t.note)
 }
 
 func (t *Transcriber) write(b *block) error {

@@ -61,6 +61,16 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// The note stands below the title, and cannot become a part of the document's form.
+func TestNote(t *testing.T) {
+	for layout, want := range map[transcript.Layout]string{
+		transcript.Text: "night\na fork of `<b>`\n", transcript.Markdown: "# `night`\n\n`` a fork of `<b>` ``\n",
+		transcript.HTML: "<h1>night</h1>\n<p>a fork of `&lt;b&gt;`</p>\n",
+	} {
+		assert.Contains(t, write(t, "", layout, transcript.Options{Title: "night", Note: "a fork of `<b>`"}), want)
+	}
+}
+
 func TestUnknownLayout(t *testing.T) {
 	tr := transcript.New(&bytes.Buffer{}, "pdf", transcript.Options{})
 	require.ErrorContains(t, tr.Add(1, 0, &signal.Signal{Type: "error"}), `no layout "pdf"`)
