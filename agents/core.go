@@ -318,7 +318,8 @@ func (c *Core) Configure(v signal.Value) ([]signal.Record, error) {
 }
 
 // Begin returns the record of the world to begin with, see [world.ParseWorld]. It is
-// refused once there has been an effect or an agent.
+// refused once there has been an effect or an agent, and if it has something that would
+// not be kept, see [world.CheckRelations].
 func (c *Core) Begin(v signal.Value) ([]signal.Record, error) {
 	if err := soundObject(v, world.MaxEntityDepth+8); err != nil {
 		return nil, fmt.Errorf("agents: world: %w", err)
@@ -326,20 +327,15 @@ func (c *Core) Begin(v signal.Value) ([]signal.Record, error) {
 	if _, err := c.parseWorld(v); err != nil {
 		return nil, err
 	}
-	relations, _ := v.Get("typed_relationships")
-	i := 0
-	for r := range relations.Elements() {
-		if m, ok := r.Get("metadata"); ok && m.Kind() != signal.KindNull {
-			return nil, fmt.Errorf("agents: world: /typed_relationships/%d/metadata: %s", i, textMetadata)
-		}
-		i++
+	if err := world.CheckRelations(v); err != nil {
+		return nil, fmt.Errorf("agents: world: %w", err)
 	}
 	return []signal.Record{{Word: WordWorld, Value: v}}, nil
 }
 
 func (c *Core) parseWorld(v signal.Value) (*world.World, error) {
 	if len(c.agents) > 0 || c.world.Begun() {
-		return nil, fmt.Errorf("agents: world: %w", errNotPristine)
+		return nil, fmt.Errorf("agents: world: %w", ErrBegun)
 	}
 	return world.ParseWorld(v, c.options.Handlers...)
 }

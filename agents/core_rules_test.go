@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,8 +11,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/agents"
+	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -92,6 +95,25 @@ func TestQuota(t *testing.T) {
 			if later, _ := r.core.Submit(r.now+o.Rejection.RetryAfter, speak("a", fmt.Sprint("r", i), 0)); !later.OK() {
 				t.Errorf("at %v: not after RetryAfter %v either: %v", step.at, o.Rejection.RetryAfter, later.Err())
 			}
+		}
+	}
+}
+
+// TestRecordedTokens shows which tokens a recorded refusal uses of a quota: those of its
+// record, within the bounds of a payload. A log of another program may have any number.
+func TestRecordedTokens(t *testing.T) {
+	for tokens, want := range map[string]int64{
+		``: 0, `,"tokens":0`: 0, `,"tokens":-5`: 0, `,"tokens":"many"`: 0, `,"tokens":1`: 1,
+		fmt.Sprintf(`,"tokens":%d`, world.MaxPayload): world.MaxPayload, fmt.Sprintf(`,"tokens":%d`, world.MaxPayload+1): world.MaxPayload,
+	} {
+		r := meadow(t, `{"quota_tokens_per_minute":1000000000}`)
+		for code, uses := range map[agents.Code]int64{agents.ErrInvalid: 1, agents.ErrTimeout: 0, agents.ErrCancelled: 0} {
+			before := r.core.AdmissionStatus(0, "a")
+			out := r.core.Apply(0, signal.Record{Word: agents.WordOutcome, Value: parse(t, `{"agent_id":"a","req_id":"r","code":"`+string(code)+`","reason":"why"`+tokens+`}`)})
+			require.NoError(t, out.Err)
+			after := r.core.AdmissionStatus(0, "a")
+			require.Equal(t, uses, after.Intents-before.Intents, "%s%s", code, tokens)
+			require.Equal(t, uses*want, after.Tokens-before.Tokens, "%s%s", code, tokens)
 		}
 	}
 }
@@ -336,8 +358,30 @@ func TestQuotaRefusalsAreTyped(t *testing.T) {
 	want("tokens", tokens.submit(speak("a", "1", 0)).Err(), agents.QuotaTokens, 1)
 }
 
-// TestRelationsKeepNoMetadata shows that metadata of a relationship is refused rather than
-// dropped, and that a record that has it is folded as before.
+// TestIntentBeyondQuota shows that an intent that alone exceeds a quota gets no time after
+// which to retry, and that a refusal without ids names none.
+func TestIntentBeyondQuota(t *testing.T) {
+	tokens := meadow(t, `{"cooldowns":"off","quota_tokens_per_minute":1}`).submit(speak("a", "1", 0))
+	wantCode(t, tokens, agents.ErrQuotaExceeded)
+	require.Regexp(t, `^an intent of \d+ tokens, at most 1 in a minute$`, tokens.Rejection.Reason)
+	require.Zero(t, tokens.Rejection.RetryAfter)
+	intents := meadow(t, `{"cooldowns":"off","quota_intents_per_minute":0}`).submit(speak("a", "1", 0))
+	wantCode(t, intents, agents.ErrQuotaExceeded)
+	require.Zero(t, intents.Rejection.RetryAfter)
+
+	for want, r := range map[string]agents.Rejection{
+		`agents: "1" of "a": QUOTA_EXCEEDED`: {Code: agents.ErrQuotaExceeded, AgentID: "a", ReqID: "1"},
+		`agents: "a": QUOTA_EXCEEDED`:        {Code: agents.ErrQuotaExceeded, AgentID: "a"},
+		`agents: "1": QUOTA_EXCEEDED`:        {Code: agents.ErrQuotaExceeded, ReqID: "1"},
+		`agents: QUOTA_EXCEEDED: why`:        {Code: agents.ErrQuotaExceeded, Reason: "why"},
+	} {
+		require.EqualError(t, &r, want)
+	}
+}
+
+// TestRelationsKeepNoMetadata shows that metadata of a relationship, and any other member
+// that it does not keep, is refused rather than dropped, and that a record that has it is
+// folded as before.
 func TestRelationsKeepNoMetadata(t *testing.T) {
 	r := meadow(t, `{"cooldowns":"off","intent_kinds":[{"kind":"RelationshipAdded","relate":true}]}`)
 	payload := parse(t, `{"from":"a","to":"b","type":"friend","metadata":{"since":1}}`)
@@ -351,9 +395,23 @@ func TestRelationsKeepNoMetadata(t *testing.T) {
 		}
 	}
 	fresh := newRun(t)
-	if _, err := fresh.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"typed_relationships":[{"from":"a","to":"b","metadata":{"since":1}}]}`)); err == nil {
-		t.Error("a world with metadata of a relationship begins")
+	for text, place := range map[string]string{
+		`"typed_relationships":[["a","b","foe"],{"from":"a","to":"b","metadata":{"since":1}}]`: "/typed_relationships/1/metadata: ",
+		`"typed_relationships":{"a":[{"to_entity":"b","colour":"red"}]}`:                       "/typed_relationships/a/0/colour: ",
+		`"typed_relationships":{"a":[{"to":"b","from":"a"}]}`:                                  "/typed_relationships/a/0/from: ",
+		`"relationships":{"a/b":["a",{"to":"b","metadata":{"since":1}}]}`:                      "/relationships/a~1b/1/metadata: ",
+		`"relationships":{"a":[{"to":"b","type":"foe","m/n":1}]}`:                              "/relationships/a/0/m~1n: ",
+	} {
+		begun := parse(t, `{"entities":{"a":{},"b":{}},`+text+`}`)
+		_, err := fresh.core.Begin(begun)
+		require.ErrorContains(t, err, "agents: world: "+place)
+		_, err = world.ParseWorld(begun)
+		require.NoError(t, err, "a recorded world")
 	}
+	_, err := fresh.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"relationships":{"a":["b",{"to_entity":"b","relationship_type":"foe","strength":1,"metadata":null}]}}`))
+	require.NoError(t, err)
+	var relation world.Relation
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"to":"b","colour":"red"}`), &relation), "/colour: ")
 	o, records := r.core.Broadcast(r.now, agents.EffectDraft{Kind: "RelationshipAdded", SourceID: "a", Payload: parse(t, `{"from":"a","to":"b","type":"friend"}`)})
 	if o.Err() != nil {
 		t.Fatal(o.Err())

@@ -118,7 +118,9 @@ type Problem struct {
 	Reason string
 }
 
-// Rejection is why an intent was refused. It wraps its Code.
+// Rejection is why an intent was refused. It wraps its Code. One with
+// [ErrIntentConflict] does not name the effects that came first: the agent learns of
+// those that it may see from its observations (ADR 17).
 type Rejection struct {
 	Code     Code
 	Recovery Recovery
@@ -134,13 +136,21 @@ type Rejection struct {
 	// that are allowed.
 	Quota QuotaType
 	Limit int64
-	// RetryAfter says when it might be accepted, if that is known.
+	// RetryAfter says when it might be accepted, if that is known. An intent that alone
+	// exceeds a quota has none.
 	RetryAfter time.Duration
 }
 
 func (r *Rejection) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "agents: %q of %q: %s", r.ReqID, r.AgentID, r.Code)
+	b.WriteString("agents: ")
+	switch {
+	case r.ReqID != "" && r.AgentID != "":
+		fmt.Fprintf(&b, "%q of %q: ", r.ReqID, r.AgentID)
+	case r.ReqID != "" || r.AgentID != "":
+		fmt.Fprintf(&b, "%q: ", r.ReqID+r.AgentID)
+	}
+	b.WriteString(string(r.Code))
 	if r.Reason != "" {
 		b.WriteString(": " + r.Reason)
 	}

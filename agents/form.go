@@ -24,6 +24,8 @@ var (
 	outcomeSchema string
 	//go:embed config.schema.json
 	configSchema string
+	//go:embed policy.schema.json
+	policySchema string
 )
 
 // IntentSchema returns the JSON Schema (draft 2020-12) of an [Intent] as
@@ -37,6 +39,9 @@ func OutcomeSchema() []byte { return []byte(outcomeSchema) }
 // ConfigSchema returns the JSON Schema (draft 2020-12) of the configurations that
 // [ParseConfig] reads.
 func ConfigSchema() []byte { return []byte(configSchema) }
+
+// PolicySchema returns the JSON Schema (draft 2020-12) of [Registration.Policy].
+func PolicySchema() []byte { return []byte(policySchema) }
 
 // Value returns the intent in the form that [ParseIntent] reads.
 func (in Intent) Value() signal.Value {

@@ -93,11 +93,18 @@ func (q *quota) allow(now time.Duration, in *Intent, tokens int64, s *Settings, 
 	case s.QuotaIntents >= 0 && intents+1 > s.QuotaIntents:
 		r = reject(in, ErrQuotaExceeded, "%d intents in a minute, at most %d", intents, s.QuotaIntents)
 		r.Quota, r.Limit = QuotaIntents, s.QuotaIntents
+	case s.QuotaTokens >= 0 && tokens > s.QuotaTokens:
+		r = reject(in, ErrQuotaExceeded, "an intent of %d tokens, at most %d in a minute", tokens, s.QuotaTokens)
+		r.Quota, r.Limit = QuotaTokens, s.QuotaTokens
 	case s.QuotaTokens >= 0 && spent+tokens > s.QuotaTokens:
 		r = reject(in, ErrQuotaExceeded, "%d and %d tokens in a minute, at most %d", spent, tokens, s.QuotaTokens)
 		r.Quota, r.Limit = QuotaTokens, s.QuotaTokens
 	}
-	if r != nil {
+	switch {
+	case r == nil:
+	case s.QuotaIntents == 0, s.QuotaTokens >= 0 && tokens > s.QuotaTokens:
+		return r // no time makes it possible
+	default:
 		r.RetryAfter = free
 		return r
 	}

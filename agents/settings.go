@@ -245,7 +245,9 @@ func (c configReader) of(config *Config, class string, policy signal.Value) Sett
 	return c.settings(policy, "/policy", base)
 }
 
-var errNotPristine = errors.New("the world has begun")
+// ErrBegun is wrapped by the errors about a world that has begun, and so cannot be given
+// another state to begin with.
+var ErrBegun = errors.New("the world has begun")
 
 // latency reads a model: an object with model ("none", "fixed", "distance" or
 // "jitter"), ms, base_ms, per_unit_ms, spread_ms and seed; or a number of

@@ -50,6 +50,9 @@ type villageDeed struct {
 	ms    int64
 }
 
+// newestContext stands for the newest context_seq in a deed that begins a generation.
+const newestContext = 999
+
 var drawVillageDeed = rapid.Custom(func(t *rapid.T) villageDeed {
 	return villageDeed{
 		do: rapid.SampledFrom([]string{
@@ -124,6 +127,8 @@ func (d villageDeed) perform(ctx context.Context, t testing.TB, ses *sajou.Sessi
 		}
 	case "pause":
 		err = world.Configure(ctx, enginetest.Value(t, fmt.Sprintf(`{"paused":%v}`, d.seq%2 == 1)))
+	case "configure":
+		err = world.Configure(ctx, enginetest.Value(t, fmt.Sprintf(`{"deadline_ms":%d,"debounce_ms":%d}`, 1000+d.ms, 200+d.ms)))
 	case "signal":
 		_, err = ses.Signal(ctx, enginetest.Step{Typ: "error"}.Signal(int(d.seq), int64(world.Now()/time.Millisecond)))
 	default:
@@ -134,7 +139,7 @@ func (d villageDeed) perform(ctx context.Context, t testing.TB, ses *sajou.Sessi
 		defer g.Close()
 		switch d.do {
 		case "begin":
-			_, err = g.Begin(ctx, agents.TokenRequest{ReqID: d.reqID, ContextSeq: d.seq, Deadline: time.Duration(d.ms) * time.Millisecond})
+			_, err = g.Begin(ctx, agents.TokenRequest{ReqID: d.reqID, ContextSeq: d.seq, Current: d.seq == newestContext, Deadline: time.Duration(d.ms) * time.Millisecond})
 		case "cancel":
 			_, err = g.Cancel(ctx, d.reqID)
 		case "leave":

@@ -9,3 +9,11 @@ func Jumps(entries eventlog.Seq) func() {
 	jumpEntries = entries
 	return func() { jumpEntries = before }
 }
+
+// Early sets the number of entries in which agents are looked for without the table, and
+// returns the function that sets it back.
+func Early(entries eventlog.Seq) func() {
+	before := earlyEntries
+	earlyEntries = entries
+	return func() { earlyEntries = before }
+}

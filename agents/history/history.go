@@ -15,7 +15,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/agents"
@@ -131,40 +130,6 @@ func (q *pass) entries(ctx context.Context, from, to eventlog.Seq, visit func(*e
 		}
 	}
 	return ctx.Err()
-}
-
-// checkRegistered looks for the registrations of agents. It folds nothing and reads
-// up to the last of them, which is usually near the beginning.
-func (q *pass) checkRegistered(ctx context.Context, ids []string) error {
-	const maxKnown = 16
-	if len(ids) == 0 {
-		return nil
-	}
-	wanted := slices.Clone(ids)
-	var known []string
-	more := false
-	err := q.entries(ctx, 1, q.head.Seq, func(e *eventlog.Entry) (bool, error) {
-		if e.Kind != eventlog.KindEffect {
-			return true, nil
-		}
-		r, err := session.WorldRecordOf(e)
-		if err != nil || r.Word != agents.WordAgent {
-			return true, nil //nolint:nilerr // a record that the world cannot read registers no agent
-		}
-		id := agentID(r)
-		wanted = slices.DeleteFunc(wanted, func(s string) bool { return s == id })
-		if i, ok := slices.BinarySearch(known, id); !ok {
-			known = slices.Insert(known, i, strings.Clone(id))
-			if len(known) > maxKnown {
-				known, more = known[:maxKnown], true
-			}
-		}
-		return len(wanted) > 0, nil
-	})
-	if err != nil || len(wanted) == 0 {
-		return err
-	}
-	return &NoAgentError{q.replay.Name(), wanted[0], known, more}
 }
 
 // agentID returns the agent that a record is about, "" if it names none.

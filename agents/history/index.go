@@ -17,8 +17,8 @@ import (
 	"github.com/sajou-dev/sajou-go/snapshot"
 )
 
-// shownVersion changes with what the table of the views holds.
-const shownVersion = 1
+// viewsVersion changes with what the table of the views and requests holds.
+const viewsVersion = 2
 
 // jumpEntries is the number of entries between two of interest from which a pass jumps
 // over those between them: it then begins at a snapshot. The tests use fewer.
@@ -33,17 +33,17 @@ func shownKey(agent, entity string) string { return "shown " + agent + "\x00" + 
 func wholeKey(agent string) string         { return "whole " + agent }
 func leftKey(agent string) string          { return "left " + agent }
 
-// shownIndex is the table of the entries that changed what the views of agents show of
-// each entity.
-func (h *History) shownIndex(ctx context.Context) (replay.IndexPart, error) {
+// viewsIndex is the table of the entries that changed what the views of agents show of
+// each entity, of those about requests, and of the agents' registrations.
+func (h *History) viewsIndex(ctx context.Context) (replay.IndexPart, error) {
 	zero, err := h.replay.Fold(ctx, 0)
 	if err != nil {
 		return replay.IndexPart{}, err
 	}
-	return replay.IndexPart{Name: "views", Version: fmt.Sprint(shownVersion, session.Rules, zero.Digests()), Fill: h.fillShown}, nil
+	return replay.IndexPart{Name: "views", Version: fmt.Sprint(viewsVersion, session.Rules, zero.Digests()), Fill: h.fillViews}, nil
 }
 
-func (h *History) fillShown(ctx context.Context, after eventlog.Seq, b *postings.TableBuilder) error {
+func (h *History) fillViews(ctx context.Context, after eventlog.Seq, b *postings.TableBuilder) error {
 	quiet := *h
 	quiet.progress = nil // the builder reports it
 	q := &pass{History: &quiet}
@@ -53,7 +53,10 @@ func (h *History) fillShown(ctx context.Context, after eventlog.Seq, b *postings
 	if err != nil {
 		return err
 	}
+	registered := map[string]bool{}
 	return q.fold(ctx, core, after+1, h.replay.Head().Seq, func(_ *agents.Core, s *query.FoldedEntry) (bool, error) {
+		addRequests(b, s)
+		addRegistration(b, s, registered)
 		seq := eventlog.Seq(s.Entry)
 		if s.Record.Word == agents.WordLeft {
 			b.Add(leftKey(agentID(s.Record)), seq)
@@ -111,14 +114,10 @@ func addShown(b *postings.TableBuilder, agent string, op jsondoc.Operation, seq 
 // candidates returns the entries that can change a path in the view of an agent, in
 // order, and the last one of the pass. It returns false if no table says them.
 func (q *pass) candidates(ctx context.Context, agent string, path jsondoc.Pointer) (list []eventlog.Seq, ok bool, err error) {
-	if len(path) < 2 || path[0] != view.PathEntities[1:] && path[0] != view.PathRelations[1:] || q.rules != nil {
-		return nil, false, nil //nolint:nilerr // the pass itself reports q.rules
+	if len(path) < 2 || path[0] != view.PathEntities[1:] && path[0] != view.PathRelations[1:] {
+		return nil, false, nil
 	}
-	part, err := q.shownIndex(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	table, err := q.replay.Table(ctx, part)
+	part, table, err := q.viewsTable(ctx)
 	if table == nil || err != nil {
 		return nil, false, err
 	}
@@ -137,19 +136,37 @@ func (q *pass) candidates(ctx context.Context, agent string, path jsondoc.Pointe
 		list = append(list, seqs...)
 		slices.Sort(list)
 	}
+	return q.withTail(list, table), true, nil
+}
+
+// viewsTable returns the table of the views, or nil if there is none.
+func (q *pass) viewsTable(ctx context.Context) (part replay.IndexPart, table *postings.Table, err error) {
+	if q.rules != nil {
+		return part, nil, nil //nolint:nilerr // the pass itself reports q.rules
+	}
+	if part, err = q.viewsIndex(ctx); err == nil {
+		table, err = q.replay.Table(ctx, part)
+	}
+	return part, table, err
+}
+
+// withTail returns entries that a table names, in order, with all behind the table and with
+// the last one of the pass.
+func (q *pass) withTail(list []eventlog.Seq, table *postings.Table) []eventlog.Seq {
 	for seq := table.Head().Seq + 1; seq <= q.head.Seq; seq++ {
 		list = append(list, seq)
 	}
-	list = slices.Compact(append(list, q.head.Seq))
-	if n, found := slices.BinarySearch(list, q.head.Seq); found {
-		list = list[:n+1] // the session grows meanwhile
-	}
-	return list, true, nil
+	list = append(list, q.head.Seq)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	n, _ := slices.BinarySearch(list, q.head.Seq)
+	return list[:n+1] // the session grows meanwhile
 }
 
 // foldAt is fold over the given entries and, where they are near each other, those between
-// them. They are in order.
-func (q *pass) foldAt(ctx context.Context, at []eventlog.Seq, visit func(*agents.Core, *query.FoldedEntry) (bool, error)) error {
+// them. They are in order. Where it leaves entries out, it calls resume, unless that is nil,
+// with the world after them.
+func (q *pass) foldAt(ctx context.Context, at []eventlog.Seq, resume func(*agents.Core), visit func(*agents.Core, *query.FoldedEntry) (bool, error)) error {
 	for more := true; more && len(at) > 0 && at[len(at)-1] > 0; {
 		n := 1
 		for n < len(at) && at[n]-at[n-1] <= jumpEntries {
@@ -157,6 +174,9 @@ func (q *pass) foldAt(ctx context.Context, at []eventlog.Seq, visit func(*agents
 		}
 		core, err := q.worldAfter(ctx, at[0]-1)
 		if err == nil {
+			if core != nil && resume != nil {
+				resume(core)
+			}
 			err = q.fold(ctx, core, at[0], at[n-1], func(c *agents.Core, s *query.FoldedEntry) (bool, error) {
 				var err error
 				more, err = visit(c, s)

@@ -2,16 +2,21 @@ package history_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/history"
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
+	"github.com/sajou-dev/sajou-go/agents/query"
+	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -36,13 +41,74 @@ func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine) (list [
 	return list
 }
 
-// TestShownIndex: what agents knew is the same with an index, also if the session has grown
-// since, and where the index jumps from entry to entry.
-func TestShownIndex(t *testing.T) {
-	defer history.Jumps(2)()
+// requests returns the histories of all requests of all agents as JSON, and of agents that
+// never were.
+func requests(ctx context.Context, t require.TestingT, eng *sajou.Engine, count func(query.RequestReport)) (list []string) {
+	h, err := eng.AgentHistory("village")
+	require.NoError(t, err)
+	for _, agent := range append([]string{"nobody", ""}, villagerNames...) {
+		for _, reqID := range []string{"1", "2", "3", "1b", "none"} {
+			report, err := h.Request(ctx, agent, reqID)
+			list = append(list, fmt.Sprintf("%s, %v", shownReport(t, report), err))
+			count(report)
+		}
+	}
+	return list
+}
+
+// same fails at the first answer that differs.
+func same(t require.TestingT, want, got []string) {
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Equal(t, want[i], got[i])
+	}
+}
+
+func shownReport(t require.TestingT, report query.RequestReport) string {
+	text, err := json.Marshal(report)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// staleDeeds is a life in which generations end in many ways, some of them interrupted later
+// because of the interruption before, and in which an agent leaves and comes back.
+func staleDeeds() (deeds []villageDeed) {
+	do := func(list ...villageDeed) {
+		for _, d := range list {
+			deeds = append(deeds, d)
+			for i := range 3 { // a pass jumps over them, and the rules change meanwhile
+				deeds = append(deeds, villageDeed{do: "configure", ms: int64(len(deeds) + i)})
+			}
+		}
+	}
+	move := villageDeed{do: "broadcast", agent: "ada", value: `Move {"to":[2,1]}`}
+	wait := func(ms int64) villageDeed { return villageDeed{do: "advance", ms: ms} }
+	begin := func(agent, reqID string) villageDeed {
+		return villageDeed{do: "begin", agent: agent, reqID: reqID, ms: 400, seq: newestContext}
+	}
+	for i := range 4 {
+		do(begin("bob", "1"), begin("bob", "2"), move, wait(80)) // both are interrupted
+		do(begin("bob", "3"), begin("bob", "3"), move, wait(80)) // it is put off
+		if i == 1 {
+			do(villageDeed{do: "leave", agent: "bob"}, move, villageDeed{do: "register", agent: "bob", seq: 1})
+			do(begin("bob", "1"), move, wait(80))
+		}
+		do(wait(240), begin("bob", "1"), begin("ada", "1"), wait(240), wait(240))
+	}
+	do(begin("c/d", "2"))
+	return deeds
+}
+
+// TestViewsIndex: what agents knew, and what became of their requests, is the same with an
+// index, also if the session has grown since, and where the index jumps from entry to entry.
+func TestViewsIndex(t *testing.T) {
+	defer history.Jumps(1)()
+	defer history.Early(3)()
+	ends := map[query.GenerationEnd]int{}
+	putOff := 0
 	dir := t.TempDir()
 	ctx := t.Context()
-	for n := range 12 { // each opens a store five times
+	for n := range 5 { // each opens a store seven times
 		store := filepath.Join(dir, fmt.Sprint(n))
 		live := func(deeds []villageDeed) {
 			eng, err := sajou.Open(store, sajou.Config{SnapshotEvery: 4})
@@ -56,28 +122,108 @@ func TestShownIndex(t *testing.T) {
 			}
 			require.NoError(t, ses.Agents().Settle(ctx))
 		}
+		var count func(query.RequestReport)
 		ask := func(from int) []string {
 			eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: from})
 			require.NoError(t, err)
 			defer func() { _ = eng.Close() }()
-			answers := changes(ctx, t, eng)
+			answers := append(changes(ctx, t, eng), requests(ctx, t, eng, count)...)
 			files, _, err := eng.IndexUsage("village")
 			require.NoError(t, err)
 			require.Equal(t, from > 0, files > 0)
 			return answers
 		}
 		deeds := rapid.SliceOfN(drawVillageDeed, 8, 20).Example(n)
+		if n == 3 {
+			deeds = staleDeeds()
+		}
 		half := len(deeds) * (n % 4) / 4
 		live(deeds[:half])
+		count = func(query.RequestReport) {}
 		plain := ask(-1)
 		require.NotEmpty(t, plain)
-		require.Equal(t, plain, ask(1))
+		same(t, plain, ask(1))
 		live(deeds[half:])
 		grown := ask(1)
 		eng, err := sajou.Open(store, sajou.Config{})
 		require.NoError(t, err)
 		require.NoError(t, eng.DropIndexes("village"))
 		require.NoError(t, eng.Close())
-		require.Equal(t, ask(-1), grown)
+		same(t, ask(-1), grown)
+		count = func(report query.RequestReport) {
+			for _, g := range report.Generations {
+				ends[g.End]++
+				if g.PutOff {
+					putOff++
+				}
+			}
+		}
+		same(t, grown, ask(1)) // it is built again
 	}
+	require.Positive(t, putOff)
+	for _, end := range []query.GenerationEnd{query.EndNone, query.EndStale, query.EndReplaced, query.EndDeadline, query.EndLeft} {
+		require.Positive(t, ends[end], end)
+	}
+}
+
+// TestRequestOfManyDeltas: a generation that became stale after more deltas than are kept
+// has the same report with an index, whatever its context was.
+func TestRequestOfManyDeltas(t *testing.T) {
+	defer history.Jumps(64)()
+	store := filepath.Join(t.TempDir(), "store")
+	ctx := t.Context()
+	eng, err := sajou.Open(store, sajou.Config{SnapshotEvery: 512})
+	require.NoError(t, err)
+	ses, err := eng.Begin(ctx, "village", session.TimeManual)
+	require.NoError(t, err)
+	require.NoError(t, found(ctx, t, ses))
+	world := ses.Agents()
+	begin := func(agent, reqID, policy string, r agents.TokenRequest) {
+		g, err := world.Register(ctx, agent, enginetest.Value(t, policy))
+		require.NoError(t, err)
+		defer g.Close()
+		r.ReqID = reqID
+		_, err = g.Begin(ctx, r)
+		require.NoError(t, err)
+	}
+	step := agents.EffectDraft{Kind: "Move", SourceID: "eve", Payload: enginetest.Value(t, `{"to":[2,1]}`)}
+	drafts := make([]agents.Submission, 64)
+	for i := range drafts {
+		drafts[i].Draft = &step
+	}
+	for n := range 56 {
+		switch n {
+		case 1:
+			begin("bob", "stale", `{"policy":"everything","staleness_threshold":200}`, agents.TokenRequest{ContextSeq: 20, Deadline: time.Hour})
+			begin("ada", "long", `{"policy":"everything","staleness_threshold":100000}`, agents.TokenRequest{ContextSeq: 0, Deadline: time.Hour})
+		case 36:
+			begin("bob", "again", `{"policy":"everything","staleness_threshold":200}`, agents.TokenRequest{Current: true, Deadline: time.Hour})
+			begin("c/d", "short", `{"policy":"everything","staleness_threshold":100000}`, agents.TokenRequest{Current: true, Deadline: time.Hour})
+		}
+		_, err = world.Quantum(ctx, drafts...)
+		require.NoError(t, err)
+		require.NoError(t, world.Advance(ctx, world.Now()+100*time.Millisecond))
+	}
+	require.NoError(t, world.Settle(ctx))
+	require.NoError(t, eng.Close())
+	all := [][2]string{{"bob", "stale"}, {"ada", "long"}, {"bob", "again"}, {"c/d", "short"}}
+	var reports []query.RequestReport
+	ask := func(from int) (answers []string) {
+		eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: from})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, eng.Close()) }()
+		h, err := eng.AgentHistory("village")
+		require.NoError(t, err)
+		for _, r := range all {
+			report, err := h.Request(ctx, r[0], r[1])
+			require.NoError(t, err)
+			reports = append(reports, report)
+			answers = append(answers, shownReport(t, report))
+		}
+		return answers
+	}
+	plain := ask(-1)
+	require.Equal(t, query.EndStale, reports[0].Generations[0].End)
+	require.Equal(t, query.MaxRecalled, reports[1].Generations[0].Count)
+	same(t, plain, ask(1))
 }

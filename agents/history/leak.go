@@ -67,6 +67,10 @@ func (p *LeakProof) Err() error {
 // found is called with each place and may be nil; its error ends the search. The proof
 // names the gaps of its coverage, see [LeakProof.Err]. [eventlog.Log.Verify] proves
 // that the log is intact.
+//
+// It is one pass over all entries, also with an index: the answer is a proof and counts what
+// was searched. An index names candidates, so it could neither count nor show that nothing is
+// missing.
 func (h *History) Leak(ctx context.Context, agent string, what query.LeakQuery, found func(query.Leak) error) (LeakProof, error) {
 	return h.search(ctx, agent, what, 0, func(_ *query.FoldedEntry, list []query.Leak) (bool, error) {
 		for _, leak := range list {

@@ -1,10 +1,12 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +32,8 @@ func TestAttackLeak(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) { attackLeak(t, r) })
 	}
 }
+
+func byArrival(a, b query.Leak) int { return cmp.Compare(a.Delivery.At, b.Delivery.At) }
 
 func attackLeak(t *testing.T, r *rapid.T) {
 	ctx := t.Context()
@@ -150,8 +154,18 @@ func attackLeak(t *testing.T, r *rapid.T) {
 
 	for i := range secrets {
 		text := fmt.Sprintf("zq%03dqz", i+1)
-		proof, err := v.Replay().Leak(ctx, "scout", query.LeakQuery{Text: text}, nil)
+		var arrived []query.Leak
+		proof, err := v.Replay().Leak(ctx, "scout", query.LeakQuery{Text: text}, func(l query.Leak) error {
+			arrived = append(arrived, l)
+			return nil
+		})
 		v.Must(err)
+		// The scout never leaves, so all that was sent arrives.
+		first, found, _, err := v.Replay().FirstSent(ctx, "scout", query.LeakQuery{Text: text}, nil)
+		v.Must(err)
+		if found != (len(arrived) > 0) || found && first.Delivery.At != slices.MinFunc(arrived, byArrival).Delivery.At {
+			r.Fatalf("%s was first sent: %v %+v, of %+v", text, found, first, arrived)
+		}
 		switch has := strings.Contains(got.String(), text); {
 		case proof.Err() == nil && has:
 			r.Fatalf("proven never to have been sent, and received: %s in\n%s", text, got.String())

@@ -95,6 +95,55 @@ func TestLeakSearchesEveryRoute(t *testing.T) {
 	}
 }
 
+// What is in flight to an agent reaches it at its time, unless the agent leaves before;
+// then the first that was sent is one that comes after its return.
+func TestFirstSentInFlight(t *testing.T) {
+	ctx := t.Context()
+	for name, tt := range map[string]struct {
+		leaves  time.Duration // after the secrets; negative if the scout stays
+		returns bool
+		want    time.Duration // of the arrival; negative if nothing arrives
+	}{
+		"stays":              {-1, false, 1050 * time.Millisecond},
+		"leaves before":      {49 * time.Millisecond, false, -1},
+		"returns":            {49 * time.Millisecond, true, 1049 * time.Millisecond},
+		"leaves on arrival":  {50 * time.Millisecond, false, 1050 * time.Millisecond},
+		"leaves long after":  {time.Second, false, 1050 * time.Millisecond},
+		"leaves in the same": {0, false, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := enginetest.RecordVault(t, sajou.Config{})
+			scout, err := v.World.Agent(ctx, "scout")
+			v.Must(err)
+			defer scout.Close()
+			v.Wait(time.Second)
+			for i := range 3 {
+				v.Happens("EntityCreated", "gm", fmt.Sprintf(`{"entity_id":"note%d","entity_data":{"text":"SECRET-7"},"position":[100,0]}`, i))
+			}
+			if tt.leaves >= 0 {
+				v.Wait(time.Second + tt.leaves)
+				v.Must(scout.Leave(ctx))
+			}
+			if tt.returns {
+				v.Register("scout", `{"policy":"everything"}`)
+			}
+			v.Wait(time.Minute)
+			v.Mark("end")
+			first, found, proof, err := v.Replay().FirstSent(ctx, "scout", query.LeakQuery{Text: "SECRET-7"}, nil)
+			v.Must(err)
+			require.Equal(t, tt.want >= 0, found, "%v", first)
+			if found {
+				require.Equal(t, tt.want, first.Delivery.At)
+				require.EqualValues(t, 1, proof.Leaks)
+				early := replay.Moment{Seq: eventlog.Seq(first.Entry) - 1}
+				_, found, _, err = v.Replay().FirstSent(ctx, "scout", query.LeakQuery{Text: "SECRET-7"}, &early)
+				v.Must(err)
+				require.False(t, found)
+			}
+		})
+	}
+}
+
 // A secret is found in any form that JSON gives it: as a number, in a name, below
 // the escapes of a text that quotes JSON, and as a part of any of them.
 func TestLeakOfForms(t *testing.T) {

@@ -21,10 +21,19 @@ func (h *History) Request(ctx context.Context, agent, reqID string) (query.Reque
 		return query.RequestReport{}, err
 	}
 	watch := query.NewRequestWatch(agent, reqID)
-	err = q.fold(ctx, nil, 1, q.head.Seq, func(c *agents.Core, s *query.FoldedEntry) (bool, error) {
+	visit := func(c *agents.Core, s *query.FoldedEntry) (bool, error) {
 		watch.Apply(c, s)
 		return true, nil
-	})
+	}
+	at, ok, err := q.requestCandidates(ctx, agent, reqID)
+	switch {
+	case err != nil:
+		return query.RequestReport{}, err
+	case ok:
+		err = q.foldAt(ctx, at, watch.Resume, visit)
+	default:
+		err = q.fold(ctx, nil, 1, q.head.Seq, visit)
+	}
 	if err == nil {
 		err = q.rules
 	}

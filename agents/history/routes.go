@@ -48,6 +48,7 @@ var sendings = []Sending{
 	{"Agent", "Observations", "as NextObservation", query.RouteView, Searched},
 	{"Agent", "NextAt", "when the next observation arrives", "", Seen},
 	{"Agent", "ViewSeq", "the number of the last observation", "", Seen},
+	{"Agent", "Resumed", "whether the observations behind the one that it named follow", "", Seen},
 	{"Agent", "Submit", "the accepted effect", query.RouteOutcome, Searched},
 	{"Agent", "Submit", "a final refusal, whole", query.RouteRefusal, Searched},
 	{"Agent", "Submit", "a refusal that may change", "", Seen},

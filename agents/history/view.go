@@ -141,7 +141,7 @@ func (h *History) ValueChanges(ctx context.Context, agent string, path jsondoc.P
 		if at, ok, wrong := q.candidates(ctx, agent, path); wrong != nil {
 			err = wrong
 		} else if ok {
-			err = q.foldAt(ctx, at, visit)
+			err = q.foldAt(ctx, at, nil, visit)
 		} else {
 			err = q.fold(ctx, nil, 1, q.head.Seq, visit)
 		}

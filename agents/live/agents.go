@@ -250,7 +250,8 @@ func (a *Agents) Configure(ctx context.Context, config signal.Value) error {
 }
 
 // Begin sets the initial state of the world, see [world.ParseWorld]. It is refused
-// once there has been an effect or an agent.
+// once there has been an effect or an agent, and if a relation has a member that the
+// world does not keep, see [world.CheckRelations].
 func (a *Agents) Begin(ctx context.Context, world signal.Value) error {
 	return a.do(ctx, func(t *turn) ([]signal.Record, error) { return t.core.Begin(world) }, nil)
 }

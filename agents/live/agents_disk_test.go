@@ -197,7 +197,7 @@ func TestAgentsReadOnly(t *testing.T) {
 	})
 }
 
-// If it cannot be read what a request was answered, it is neither decided anew nor
+// If it cannot be read what a request was answered, it is neither decided again nor
 // refused, whoever asks with whom; and it is no fault of the others.
 func TestAnswerCannotBeRead(t *testing.T) {
 	ctx, d := t.Context(), enginetest.NewDisk()

@@ -26,9 +26,10 @@ type Observation struct {
 // agent may have many readers; each gets all observations. The methods may be
 // called from many goroutines; each observation goes to one of them.
 type Agent struct {
-	world *Agents
-	id    string
-	queue *observationQueue
+	world   *Agents
+	id      string
+	queue   *observationQueue
+	resumed bool
 }
 
 // Register registers an agent with a policy, as [view.CompilePolicy] reads it, and
@@ -46,7 +47,7 @@ func (a *Agents) RegisterAs(ctx context.Context, r agents.Registration) (*Agent,
 		if err == nil {
 			// Before the record is kept, so that the reader gets its delta.
 			s, _ := t.core.Settings(r.AgentID)
-			g = &Agent{a, r.AgentID, a.subscribers.join(r.AgentID, t.right.Fold().Head().Seq, s)}
+			g = &Agent{world: a, id: r.AgentID, queue: a.subscribers.join(r.AgentID, t.right.Fold().Head().Seq, s)}
 		}
 		return records, err
 	}, func(t *turn) { a.subscribers.limit(t.core, slices.Values([]string{r.AgentID})) })
@@ -70,7 +71,7 @@ func (a *Agents) Agent(ctx context.Context, id string) (*Agent, error) {
 
 // Resume returns a reader that continues after the observation with a ViewSeq, the
 // last one that a client got: with the deltas since, if they are in memory and the
-// queue has room, and otherwise with a full view.
+// queue has room, and otherwise with a full view; see [Agent.Resumed].
 func (a *Agents) Resume(ctx context.Context, id string, viewSeq uint64) (*Agent, error) {
 	return a.reader(ctx, id, &viewSeq)
 }
@@ -92,6 +93,7 @@ func (a *Agents) reader(ctx context.Context, id string, since *uint64) (*Agent, 
 		}
 		if since != nil {
 			if g.queue = a.subscribers.resume(id, *since, s); g.queue != nil {
+				g.resumed = true
 				return nil
 			}
 		}
@@ -117,6 +119,10 @@ func (t *turn) whole(id string) delivery {
 	d, _ := t.core.FullView(id)
 	return delivery{outwardDelivery(d), t.right.Fold().Head().Seq}
 }
+
+// Resumed reports whether the reader continues after the observation that [Agents.Resume]
+// named. Otherwise it began with a full view.
+func (g *Agent) Resumed() bool { return g.resumed }
 
 // ID returns the agent's id.
 func (g *Agent) ID() string { return g.id }

@@ -196,7 +196,7 @@ func (a *Agents) decide(
 
 // Tick is a tick of the authority over time.
 type Tick struct {
-	SimTime     float64 // in seconds, in order: no effect is earlier than the one before it
+	SimTime     float64 // in seconds, in order; [Agents.Tick] says what happens to an earlier one
 	DeltaTime   float64 // in seconds
 	FrameNumber uint64
 	SourceID    string
@@ -207,6 +207,12 @@ type Tick struct {
 // the next tick. In a session of [session.TimeSim] it also sets the session time.
 // It returns once everything is durable and delivered, with the number of
 // submissions that it decided.
+//
+// A tick whose SimTime is before that of an earlier tick is accepted. Session time
+// stays where it is, the submissions up to the earlier SimTime are decided, and their
+// effects have the time of the effect before them, because effects never go back. In a
+// session of another authority session time stays too, but the effects have the time of
+// the tick by the same rule.
 func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -83,7 +83,8 @@ func (t *turn) due() error {
 }
 
 // Advance lets session time pass up to an instant, in a session whose time does not
-// run by itself. It returns once all that was due is durable and delivered.
+// run by itself. It returns once all that was due is durable and delivered. If session
+// time has already passed the instant, it stays where it is.
 func (a *Agents) Advance(ctx context.Context, to time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -44,7 +44,7 @@ type GenerationReport struct {
 const (
 	MaxLater       = 64   // of one generation
 	MaxGenerations = 256  // of one request; beyond it the oldest are not reported
-	maxRecalled    = 1024 // deltas kept for later generations
+	MaxRecalled    = 1024 // deltas before the end of a generation among which the later ones are
 	maxRecallBytes = 8 << 20
 )
 
@@ -172,6 +172,17 @@ func (w *RequestWatch) Report() RequestReport {
 	return r
 }
 
+// Resume says that the entries since the last one were left out, and that c is the world
+// after them. The report is the same if they made no delta for the agent that is later than
+// the context of a generation for the request, did not end such a generation, interrupt the
+// agent or remove it, and were not about the request.
+func (w *RequestWatch) Resume(c *agents.Core) {
+	w.now = c.Now()
+	if settings, ok := c.Settings(w.report.AgentID); ok {
+		w.settings = settings
+	}
+}
+
 // Apply applies an entry that c has folded.
 func (w *RequestWatch) Apply(c *agents.Core, s *FoldedEntry) {
 	agent, word := w.report.AgentID, s.Record.Word
@@ -209,7 +220,7 @@ func (w *RequestWatch) Apply(c *agents.Core, s *FoldedEntry) {
 	}
 }
 
-// recall keeps a delta for later generations, within maxRecalled and
+// recall keeps a delta for later generations, within MaxRecalled and
 // maxRecallBytes.
 func (w *RequestWatch) recall(n TracedDelivery, s *FoldedEntry) {
 	r := recalled{TracedDelivery: n}
@@ -220,7 +231,7 @@ func (w *RequestWatch) recall(n TracedDelivery, s *FoldedEntry) {
 	}
 	w.recent = append(w.recent, r)
 	w.bytes += sizeOf(n.Delivery.Delta)
-	for len(w.recent) > 1 && (len(w.recent) > maxRecalled || w.bytes > maxRecallBytes) {
+	for len(w.recent) > 1 && (len(w.recent) > MaxRecalled || w.bytes > maxRecallBytes) {
 		w.bytes -= sizeOf(w.recent[0].Delivery.Delta)
 		w.recent[0] = recalled{}
 		w.recent = w.recent[1:]
@@ -253,17 +264,7 @@ func (w *RequestWatch) cancelled(s *FoldedEntry, gone agents.Cancellation, word 
 	if gone.Agent != w.report.AgentID {
 		return
 	}
-	end := EndStale
-	switch {
-	case word == agents.WordCancel:
-		end = EndCancelled
-	case gone.Reason == agents.ReasonReplaced:
-		end = EndReplaced
-	case gone.Reason == agents.ReasonTimeout:
-		end = EndDeadline
-	case gone.Reason == agents.ReasonLeft:
-		end = EndLeft
-	}
+	end := endBy(gone, word)
 	if end == EndStale {
 		if len(w.last.by) == 0 || w.last.at != gone.At {
 			w.prior, w.last = w.last, interruption{at: gone.At}
@@ -273,6 +274,31 @@ func (w *RequestWatch) cancelled(s *FoldedEntry, gone agents.Cancellation, word 
 	if gone.ReqID == w.report.ReqID && w.running {
 		w.newest().Reason = gone.Reason
 		w.end(s, gone.At, end)
+	}
+}
+
+// endBy returns the end that a cancellation is, by a record with a word or by time.
+func endBy(gone agents.Cancellation, word string) GenerationEnd {
+	switch {
+	case word == agents.WordCancel:
+		return EndCancelled
+	case gone.Reason == agents.ReasonReplaced:
+		return EndReplaced
+	case gone.Reason == agents.ReasonTimeout:
+		return EndDeadline
+	case gone.Reason == agents.ReasonLeft:
+		return EndLeft
+	}
+	return EndStale
+}
+
+// Cancelled calls visit with each generation that the entry, or the time before it, stopped.
+func (s *FoldedEntry) Cancelled(visit func(agents.Cancellation, GenerationEnd)) {
+	for _, gone := range s.Passed {
+		visit(gone, endBy(gone, ""))
+	}
+	for _, gone := range s.Applied.Cancellations {
+		visit(gone, endBy(gone, s.Record.Word))
 	}
 }
 

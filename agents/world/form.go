@@ -51,9 +51,13 @@ func (p *Position) UnmarshalJSON(text []byte) error {
 // MarshalJSON returns [Relation.Value] as JSON.
 func (r Relation) MarshalJSON() ([]byte, error) { return r.Value().MarshalJSON() }
 
-// UnmarshalJSON reads a relation as [ParseWorld] does: an id, or an object with to.
+// UnmarshalJSON reads a relation as [ParseWorld] does, an id, or an object with to; but
+// it refuses a member that is not kept, as [CheckRelations] does.
 func (r *Relation) UnmarshalJSON(text []byte) error {
 	v, err := signal.ParseValue(text)
+	if err == nil {
+		err = checkRelation(v)
+	}
 	if err == nil {
 		*r, err = parseRelation(v)
 	}
@@ -75,7 +79,8 @@ type AuthoredWorld struct {
 	Entities map[string]any `json:"entities,omitempty"`
 	// Relations are by the id from which they lead.
 	Relations map[string][]Relation `json:"relationships,omitempty"`
-	// Places are the positions of entities whose object has none.
+	// Places are the positions of entities. A field position of an entity's object
+	// places nothing.
 	Places map[string]Position `json:"spatial_index,omitempty"`
 	// Metadata is whatever has a JSON object as its form.
 	Metadata any `json:"metadata,omitempty"`

@@ -178,7 +178,7 @@ func newState() *state {
 // element of a list of relationships is an id or {"to", "type", "strength"}.
 // Beside it, typed_relationships may list {"from", "to", "type", "strength"},
 // or [from, to, type], or map from to a list of relations.
-// A list may name entities that do not exist.
+// A list may name entities that do not exist. [CheckRelations] finds what is not kept.
 func ParseWorld(v signal.Value, handlers ...Handler) (*World, error) {
 	w, err := NewWorld(handlers...)
 	if err != nil {
@@ -370,6 +370,62 @@ func parseRelation(v signal.Value) (Relation, error) {
 	}
 	r.To, r.Type = strings.Clone(to), strings.Clone(typ)
 	return r, validID(to)
+}
+
+// relationMembers are the members of a relation that [parseRelation] keeps.
+var relationMembers = []string{"to", "to_entity", "type", "relationship_type", "strength"}
+
+const textRelationMember = "a relationship keeps a type and a strength only; put anything else into an entity"
+
+// CheckRelations refuses a world to begin with, in the form that [ParseWorld] reads, in
+// which a relation has a member that a [Relation] does not keep. ParseWorld ignores such
+// a member, because the logs of earlier programs have worlds with some.
+func CheckRelations(v signal.Value) error {
+	if err := checkLists(v.Member("relationships")); err != nil {
+		return fmt.Errorf("/relationships%w", err)
+	}
+	typed, err := v.Member("typed_relationships"), error(nil)
+	if typed.Kind() == signal.KindObject {
+		err = checkLists(typed)
+	} else {
+		err = checkList(typed, "from", "from_entity")
+	}
+	if err != nil {
+		return fmt.Errorf("/typed_relationships%w", err)
+	}
+	return nil
+}
+
+// checkLists checks lists of relations by the id from which they lead.
+func checkLists(v signal.Value) error {
+	for from, list := range v.Members() {
+		if err := checkList(list); err != nil {
+			return fmt.Errorf("/%s%w", jsonpointer.Escape(from), err)
+		}
+	}
+	return nil
+}
+
+func checkList(list signal.Value, also ...string) error {
+	i := 0
+	for r := range list.Elements() {
+		if err := checkRelation(r, also...); err != nil {
+			return fmt.Errorf("/%d%w", i, err)
+		}
+		i++
+	}
+	return nil
+}
+
+// checkRelation begins its error with the pointer to the member that is not kept. A null
+// has nothing to keep.
+func checkRelation(r signal.Value, also ...string) error {
+	for name, m := range r.Members() {
+		if m.Kind() != signal.KindNull && !slices.Contains(relationMembers, name) && !slices.Contains(also, name) {
+			return fmt.Errorf("/%s: %s", jsonpointer.Escape(name), textRelationMember)
+		}
+	}
+	return nil
 }
 
 func (s *state) parseMetadata(v signal.Value) error {

@@ -1,0 +1,4 @@
+package query
+
+// Unquoted replaces the escapes of JSON strings.
+var Unquoted = unquoted
