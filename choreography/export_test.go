@@ -2,7 +2,6 @@ package choreography
 
 import (
 	"iter"
-	"slices"
 
 	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -37,10 +36,6 @@ func (a *Act) Params() iter.Seq2[string, signal.Value] {
 
 // Definition returns what the performance performs.
 func (p Performance) Definition() *definition.Definition { return p.p.def }
-
-// Definitions returns the definitions in force, in the order in which they came
-// into force.
-func (s *Scheduler) Definitions() []*definition.Definition { return slices.Clone(s.registry.all) }
 
 // Answering returns the definitions in force that answer to a signal type.
 func (s *Scheduler) Answering(typ string) (found []*definition.Definition) {

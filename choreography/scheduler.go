@@ -245,6 +245,10 @@ func (s *Scheduler) Refused() (declarations, performances uint64) { return s.ref
 // Catalog returns the declarations in force by name.
 func (s *Scheduler) Catalog() *language.Catalog { return s.catalog }
 
+// Definitions returns the definitions in force, in the order in which they came
+// into force.
+func (s *Scheduler) Definitions() []*definition.Definition { return slices.Clone(s.registry.all) }
+
 // Observe makes the scheduler call o from now on and ask stage in conditions; both
 // may be nil. An observer costs no allocation: the scheduler reuses one [Act].
 func (s *Scheduler) Observe(o ActObserver, stage definition.StageView) {

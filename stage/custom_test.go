@@ -2,7 +2,10 @@ package stage_test
 
 import (
 	"fmt"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/language"
@@ -102,4 +105,64 @@ func ExampleAction() {
 	st.Advance(250 * time.Millisecond)
 	fmt.Println(st.Frame().Figures[0].Scale)
 	// Output: 1.25
+}
+
+// A track moves a channel or sets a property by the property's own name. Any other name
+// changes nothing and is remarked.
+func TestTracksOfUnknownChannels(t *testing.T) {
+	for name, moves := range map[stage.Channel]bool{
+		stage.ChannelX: true, "position.x": false, "animation.state": false, "nothing": false, "not.hing": false, "": false,
+	} {
+		st := stage.New(stage.Config{Actions: map[string]stage.Action{"act": {
+			Version: 1,
+			Start: func(c stage.ActionCall) []stage.Track {
+				return []stage.Track{{Channel: name, From: 5, To: 5, Text: "t"}}
+			},
+		}}})
+		scheduler := choreography.NewScheduler()
+		scheduler.Observe(st, st)
+		definitions, _ := language.Parse("act.json", []byte(`[{"on": "before", "steps": [{"action": "spawn", "entity": "plant"}]}, {"on": "fed", "steps": [{"action": "act", "entity": "plant"}]}]`))
+		for _, d := range definitions {
+			require.NoError(t, scheduler.Define(d))
+		}
+		scheduler.Signal(1, &signal.Signal{Type: "before"})
+		scheduler.Advance(0)
+		before := st.Frame().Figures[0]
+		scheduler.Signal(2, &signal.Signal{Type: "fed"})
+		scheduler.Advance(0)
+		after := st.Frame().Figures[0]
+		if moves {
+			require.Equal(t, 5.0, after.X)
+			continue
+		}
+		require.Equal(t, before, after, "%q", name)
+	}
+}
+
+// A missing coordinate is 0 in "by" and "offset". One that is not a number is refused,
+// and the entity stays.
+func TestCoordinates(t *testing.T) {
+	for value, want := range map[string][2]float64{
+		`{"x": 5}`: {5, 0}, `{"y": 7}`: {0, 7}, `{"x": 5, "y": 7}`: {5, 7}, `[5, 7]`: {5, 7}, `{}`: {},
+		`{"x": 5, "y": "7"}`: {}, `{"x": "5", "y": 7}`: {}, `{"x": 5, "y": null}`: {}, `{"x": null, "y": 7}`: {}, `[5]`: {}, `[5, "7"]`: {}, `["5", 7]`: {}, `[5, 7, 9]`: {}, `5`: {},
+	} {
+		st := stage.New(stage.Config{})
+		scheduler := choreography.NewScheduler()
+		scheduler.Observe(st, st)
+		definitions, diagnostics := language.Parse("move.json", []byte(`[{"on": "before", "steps": [{"action": "spawn", "entity": "ann", "at": {"x": 100, "y": 50}}]},
+			{"on": "x", "steps": [{"action": "move", "entity": "ann", "by": `+value+`}]}]`))
+		require.NotEmpty(t, definitions, "%v", diagnostics)
+		for _, d := range definitions {
+			require.NoError(t, scheduler.Define(d))
+		}
+		scheduler.Signal(1, &signal.Signal{Type: "before"})
+		scheduler.Advance(0)
+		before := st.Frame().Figures[0]
+		scheduler.Signal(2, &signal.Signal{Type: "x"})
+		scheduler.Advance(time.Hour)
+		st.Advance(time.Hour)
+		after := st.Frame().Figures[0]
+		require.Equal(t, want, [2]float64{after.X - before.X, after.Y - before.Y}, value)
+		require.Zero(t, after.Height, "it stands on the ground")
+	}
 }

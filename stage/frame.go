@@ -2,6 +2,7 @@ package stage
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -64,13 +65,23 @@ func (s *Stage) SetMark(text string) { s.mark = text }
 // Frame returns the visible stage at the current instant.
 func (s *Stage) Frame() *Frame {
 	f := &Frame{At: s.now, Scene: s.scene, Sounds: slices.Clone(s.sounds), Beams: s.frameBeams(), Mark: s.mark}
-	f.Figures = make([]Figure, 0, s.count)
-	for e := s.first; e != nil; e = e.next {
-		f.Figures = append(f.Figures, s.figure(e))
+	// Moving whole figures would take most of the time of sorting them.
+	type rank struct {
+		*entity
+		layer int
+		y     float64
 	}
-	slices.SortFunc(f.Figures, func(a, b Figure) int {
-		return cmp.Or(cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Y, b.Y), cmp.Compare(a.ID, b.ID))
+	ranks := make([]rank, 0, s.count)
+	for e := s.first; e != nil; e = e.next {
+		ranks = append(ranks, rank{e, s.layerOf(float64(e.layer)), e.position(s.now).Y})
+	}
+	slices.SortFunc(ranks, func(a, b rank) int {
+		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.y, b.y), cmp.Compare(a.id, b.id))
 	})
+	f.Figures = make([]Figure, len(ranks))
+	for i, r := range ranks {
+		f.Figures[i] = s.figure(r.entity)
+	}
 	return f
 }
 
@@ -109,6 +120,24 @@ func (s *Stage) frameBeams() []Beam {
 		beams[i] = all[i].Beam
 	}
 	return beams
+}
+
+// SoundLasts is the time for which a picture shows the note of a sound, which fades
+// meanwhile.
+const SoundLasts = 600 * time.Millisecond
+
+// maxShown bounds the notes of sounds in a picture.
+const maxShown = 64
+
+// ShownSounds yields the sounds whose notes a picture of f shows, oldest first.
+func (f *Frame) ShownSounds() iter.Seq[Sound] {
+	return func(yield func(Sound) bool) {
+		for _, sound := range f.Sounds[max(0, len(f.Sounds)-maxShown):] {
+			if age := f.At - sound.At; age >= 0 && age < SoundLasts && !yield(sound) {
+				return
+			}
+		}
+	}
 }
 
 // Moving reports whether anything changes after the current instant without a
@@ -150,12 +179,19 @@ func (s *Stage) Until() (time.Duration, bool) {
 
 // NextBoundary returns the next instant at which something changes at once although no
 // act begins or ends then: speech is fully typed or disappears, the flash or the ray of
-// an impression ends, or an entity is no longer conflicted. What changes little by
+// an impression ends, an entity is no longer conflicted, or the note of a sound is gone
+// ([SoundLasts]). What changes little by
 // little between two boundaries is under way; see [Stage.Moving]. It returns false if
 // there is no such instant.
 func (s *Stage) NextBoundary() (at time.Duration, ok bool) {
+	for i := range s.sounds { // in the order of time
+		if at = later(s.sounds[i].At, SoundLasts); at > s.now {
+			ok = true
+			break
+		}
+	}
 	if s.busyUntil <= s.now && len(s.acts) == 0 {
-		return 0, false
+		return at, ok
 	}
 	for e := s.first; e != nil; e = e.next {
 		for _, t := range e.boundaries() {

@@ -1,12 +1,15 @@
 package stage_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/language"
@@ -102,6 +105,26 @@ func TestFrameSharesNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(again.Figures, f.Figures) + cmp.Diff(again.Beams, f.Beams) + cmp.Diff(again.Sounds, f.Sounds); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAppendWithoutRemarks: sounds and diagnostics are no part of it, all else is.
+func TestAppendWithoutRemarks(t *testing.T) {
+	after := func(typ string) *stage.Stage {
+		w := newWorld(stage.Config{})
+		w.stage.SetScene(sceneOf(t, yard))
+		w.define(t, `[{"on": "ring", "steps": [{"action": "playSound", "sound": "gong"}]}, {"on": "stray", "steps": [{"action": "setAnimation", "entity": "signal.nobody", "state": "lost"}]},
+			{"on": "walk", "steps": [{"action": "setAnimation", "entity": "peon", "state": "walking"}]}]`)
+		w.signal(time.Second, scriptSignal(t, typ+" {}"))
+		w.advance(2 * time.Second)
+		return w.stage
+	}
+	quiet := after("quiet")
+	for typ, same := range map[string]bool{"ring": true, "stray": true, "walk": false} {
+		s := after(typ)
+		require.NotEqual(t, quiet.Append(nil), s.Append(nil), typ)
+		require.Equal(t, same, bytes.Equal(quiet.AppendWithoutRemarks(nil), s.AppendWithoutRemarks(nil)), typ)
+		require.True(t, bytes.Contains(s.Append(nil), s.AppendWithoutRemarks(nil)), typ)
 	}
 }
 

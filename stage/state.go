@@ -50,6 +50,13 @@ func (s *Stage) Append(dst []byte) []byte {
 		fields++
 	}
 	dst = msgp.AppendArrayHeader(dst, fields)
+	return s.appendRemarks(s.AppendWithoutRemarks(dst))
+}
+
+// AppendWithoutRemarks appends the state without the sounds and the diagnostics, on which
+// nothing that comes later depends: stages with the same bytes continue alike, and look
+// alike but for the notes of sounds.
+func (s *Stage) AppendWithoutRemarks(dst []byte) []byte {
 	dst = msgp.AppendInt(dst, stateVersion)
 	dst = msgp.AppendArrayHeader(dst, uint32(len(s.actions)))
 	if len(s.actions) > 0 {
@@ -110,6 +117,11 @@ func (s *Stage) Append(dst []byte) []byte {
 	for _, b := range s.beams {
 		dst = b.append(dst)
 	}
+	return dst
+}
+
+// appendRemarks appends the sounds and the diagnostics.
+func (s *Stage) appendRemarks(dst []byte) []byte {
 	dst = msgp.AppendArrayHeader(dst, uint32(len(s.sounds)))
 	for _, sound := range s.sounds {
 		dst = msgp.AppendArrayHeader(dst, 3)

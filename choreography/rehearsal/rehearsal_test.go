@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
@@ -79,6 +81,14 @@ func TestParseRefuses(t *testing.T) {
 		if s, diagnostics := rehearsal.Parse("f", []byte(text)); len(s) > 0 || len(diagnostics) == 0 {
 			t.Errorf("Parse(%q) = %v, %v, want diagnostics alone", text, s, diagnostics)
 		}
+	}
+}
+
+// TestManyFindings shows that a file has 50 diagnostics at most.
+func TestManyFindings(t *testing.T) {
+	for n, want := range map[int]int{49: 49, 50: 50, 51: 50, 200: 50} {
+		_, diagnostics := rehearsal.Parse("f", []byte(`{"script":[],"expected":[`+strings.Repeat("7,", n-1)+`7]}`))
+		require.Len(t, diagnostics, want, n)
 	}
 }
 

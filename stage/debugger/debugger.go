@@ -85,6 +85,7 @@ type Debugger struct {
 	note       string   // shown until the next key
 	prompt     *prompt
 	help       bool
+	helpTop    int    // the first line of the help that is shown
 	path       string // of the inspected state
 	pinned     *pin
 	differ     bool         // show the difference to pinned

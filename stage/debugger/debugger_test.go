@@ -199,6 +199,34 @@ func TestViews(t *testing.T) {
 	})
 }
 
+// In a window that is too low for the help, it scrolls to its last line, stops there, and
+// another key closes it.
+func TestHelpScrolls(t *testing.T) {
+	d := newDesk(t, record(t), debugger.Config{})
+	d.Resize(40, 12)
+	d.press("?")
+	seen := map[string]bool{}
+	for range 60 {
+		view := d.View()
+		checkView(t, view, 40, 12)
+		for _, line := range strings.Split(view, "\n") {
+			seen[strings.TrimRight(line, " ")] = true
+		}
+		d.press("down")
+	}
+	assert.True(t, seen["space     play, or pause"], "%v", seen)
+	assert.True(t, seen["  e; q quits"], "%v", seen)
+	bottom := d.View()
+	d.press("end")
+	assert.Equal(t, bottom, d.View())
+	d.press("pgup", "pgdown")
+	assert.Equal(t, bottom, d.View())
+	d.press("home")
+	assert.Contains(t, d.View(), "play, or pause")
+	d.press("x")
+	assert.NotContains(t, d.View(), "keys")
+}
+
 // A step, of whatever kind, and the step back are where it began; and no keys leave the
 // window.
 func TestStepsThereAndBack(t *testing.T) {

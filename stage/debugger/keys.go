@@ -29,7 +29,7 @@ var keyHelp = [][2]string{
 	{"d", "show the difference from A to here, or the state"},
 	{"m", "name this moment"},
 	{"+ -", "twice, half the rate"},
-	{"?", "this help"},
+	{"?", "this help; ↑ ↓ scroll it, another key closes it"},
 	{"esc", "end what is under way, or close; q quits"},
 }
 
@@ -78,14 +78,14 @@ func (d *Debugger) Key(key string) *Work {
 	case d.prompt != nil:
 		return d.promptKey(key)
 	case d.help:
-		d.help = false
+		d.helpKey(key)
 		return nil
 	}
 	switch key {
 	case "q", "esc":
 		d.quit = true
 	case "?":
-		d.help = true
+		d.help, d.helpTop = true, 0
 	case "space":
 		return d.playOrPause()
 	case "right", "l":
@@ -169,6 +169,30 @@ func (d *Debugger) ask(key string) {
 	case "m":
 		d.prompt = &prompt{label: "name this moment", then: d.mark}
 	}
+}
+
+// helpKey scrolls the help, or closes it.
+func (d *Debugger) helpKey(key string) {
+	lines, room := d.helpText()
+	most := max(len(lines)-room, 0)
+	top := d.helpTop
+	switch key {
+	case "up", "k":
+		top--
+	case "down", "j":
+		top++
+	case "pgup":
+		top -= room
+	case "pgdown", "space":
+		top += room
+	case "home":
+		top = 0
+	case "end":
+		top = most
+	default:
+		d.help = false
+	}
+	d.helpTop = min(max(top, 0), most)
 }
 
 func (d *Debugger) promptKey(key string) *Work {

@@ -32,16 +32,14 @@ func (d *Debugger) View() string {
 		return ""
 	}
 	status := d.status()
-	rows := d.rows - len(status)
-	if rows < 0 {
+	if len(status) > d.rows {
 		return strings.Join(status[:d.rows], "\n")
 	}
 	var bar []string
 	if d.rows >= barRows {
 		bar = []string{d.bar()}
-		rows--
 	}
-	lines := d.body(rows)
+	lines := d.body(d.rows - len(status) - len(bar))
 	return strings.Join(slices.Concat(lines, bar, status), "\n")
 }
 
@@ -49,7 +47,7 @@ func (d *Debugger) View() string {
 func (d *Debugger) body(rows int) []string {
 	switch {
 	case d.help:
-		return pane("keys", d.helpLines(), d.cols, rows)
+		return d.helpPane(rows)
 	case d.cols >= sideCols && rows >= belowRows:
 		side := min(d.cols*2/5, 60)
 		return beside(d.stage(d.cols-side-1, rows), "│", d.sidePanes(side, rows))
@@ -207,12 +205,29 @@ func (d *Debugger) valuePane(cols, rows int) []string {
 	return pane(title, d.seen.value, cols, rows)
 }
 
-func (d *Debugger) helpLines() []string {
-	lines := make([]string, 0, len(keyHelp))
-	for _, k := range keyHelp {
-		lines = append(lines, fmt.Sprintf("%-9s %s", k[0], k[1]))
+// helpPane shows the part of the help from helpTop on. The title has its place if there is
+// more.
+func (d *Debugger) helpPane(rows int) []string {
+	lines, room := d.helpText()
+	title := "keys"
+	top := min(d.helpTop, max(len(lines)-room, 0)) // the window may have grown
+	end := min(top+room, len(lines))
+	if room > 0 && room < len(lines) {
+		title = fmt.Sprintf("keys  %d–%d of %d  ↑ ↓", top+1, end, len(lines))
 	}
-	return lines
+	return pane(title, lines[top:end], d.cols, rows)
+}
+
+// helpText returns the lines of the help, and how many of them fit below its title.
+func (d *Debugger) helpText() (lines []string, room int) {
+	for _, k := range keyHelp {
+		lines = append(lines, wrap(fmt.Sprintf("%-9s %s", k[0], k[1]), max(d.cols, 1))...)
+	}
+	room = d.rows - len(d.status()) - 1
+	if d.rows >= barRows {
+		room--
+	}
+	return lines, max(room, 0)
 }
 
 // bar is the scrub bar: the entries from left to right, with errors, bookmarks, A and the

@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
@@ -78,6 +79,7 @@ type ImageTest struct {
 	areas    []image.Rectangle
 	drawn    bool // the reference is a picture of a frame, so areas are complete
 	painters sync.Pool
+	seen     atomic.Bool // the figure of Options.Entity was in a compared picture
 }
 
 // New returns the test with an image as its reference. The picture of the stage is drawn at
@@ -201,11 +203,18 @@ func (t *ImageTest) CompareDrawing(d *picture.Drawing) (Measurement, error) {
 		return t.measure(got, []image.Rectangle{t.want.Rect}), nil
 	}
 	areas := t.areasOf(d)
+	if len(areas) > 0 {
+		t.seen.Store(true)
+	}
 	if len(areas) == 0 && !t.drawn {
 		return Measurement{Absent: true, Share: 1}, nil
 	}
 	return t.measure(got, append(areas, t.areas...)), nil
 }
+
+// FigureSeen reports whether the figure of [Options.Entity] was in a picture that was
+// compared so far. If it never was, its id may be misspelt.
+func (t *ImageTest) FigureSeen() bool { return t.seen.Load() }
 
 // edge is the number of pixels by which an area is larger than its box, for the edges of
 // figures and bubbles.

@@ -18,6 +18,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/writer"
+	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/stage"
 )
 
@@ -116,7 +118,18 @@ func (as *Attachments) Detach(session string) error {
 // This does not change the log: a replay has the signal at its own time. In a session
 // whose time is not the wall clock's, time stands still between entries.
 func (as *Attachments) Attach(ctx context.Context, w *writer.Writer, sink choreography.CommandSink, rate int) *Attachment {
-	return as.attach(ctx, w, fmt.Sprintf("%T", sink), rate, func(a *Attachment) renderer {
+	return as.attach(ctx, w, fmt.Sprintf("%T", sink), rate, nil, func(a *Attachment) renderer {
+		return &commandRenderer{commandFilter: commandFilter{sink: sink, attachment: a}}
+	})
+}
+
+// AttachAt is [Attachments.Attach] from a moment of the recorded session on. The sink is
+// told what was under way at that moment, then what has happened since, without waiting
+// for the time between, and then what happens. No command is left out or sent twice
+// between the past and the present. If the session does not have the moment, the error
+// of the attachment is that of [replay.Replay.At].
+func (as *Attachments) AttachAt(ctx context.Context, w *writer.Writer, sink choreography.CommandSink, rate int, from replay.Moment) *Attachment {
+	return as.attach(ctx, w, fmt.Sprintf("%T", sink), rate, &from, func(a *Attachment) renderer {
 		return &commandRenderer{commandFilter: commandFilter{sink: sink, attachment: a}}
 	})
 }
@@ -126,7 +139,7 @@ func (as *Attachments) Attach(ctx context.Context, w *writer.Writer, sink choreo
 // something on the stage moves. Frames are dropped while the sink is too slow for
 // them; it always gets the last one before the stage comes to rest.
 func (as *Attachments) Show(ctx context.Context, w *writer.Writer, sink FrameSink, rate int) *Attachment {
-	return as.attach(ctx, w, fmt.Sprintf("%T", sink), rate, func(a *Attachment) renderer {
+	return as.attach(ctx, w, fmt.Sprintf("%T", sink), rate, nil, func(a *Attachment) renderer {
 		return &frameRenderer{sink: sink, attachment: a}
 	})
 }
@@ -163,7 +176,8 @@ func (l *Attachment) Done() <-chan struct{} { return l.done }
 
 // Err returns the error that detached the sink. It is nil while the sink is attached,
 // and after an end by Close or by its context. It is a [*SinkError] if the sink failed,
-// otherwise an error of the log.
+// matches [eventlog.ErrDeleted] if the session was deleted, and is otherwise an error of
+// the log.
 func (l *Attachment) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +243,7 @@ func CheckRate(rate int) error {
 	return nil
 }
 
-func (as *Attachments) attach(ctx context.Context, w *writer.Writer, sink string, rate int, kind func(*Attachment) renderer) *Attachment {
+func (as *Attachments) attach(ctx context.Context, w *writer.Writer, sink string, rate int, from *replay.Moment, kind func(*Attachment) renderer) *Attachment {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Attachment{all: as, session: w.Name(), sink: sink, cancel: cancel, stop: ctx.Done(), done: make(chan struct{})}
 	if rate == 0 {
@@ -241,9 +255,9 @@ func (as *Attachments) attach(ctx context.Context, w *writer.Writer, sink string
 	}
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	v := &viewer{cfg: &as.cfg, writer: w, renderer: kind(l), rate: rate}
+	v := &viewer{cfg: &as.cfg, writer: w, renderer: kind(l), rate: rate, from: from}
 	if as.closed || !v.follow(ctx) {
-		l.finishQuietly(eventlog.ErrClosed)
+		l.finishQuietly(cmp.Or(w.Deleted(), eventlog.ErrClosed))
 		return l
 	}
 	l.viewer = v
@@ -326,11 +340,12 @@ func (l *Attachment) failure(class error) *SinkError {
 func (l *Attachment) finish(err error) {
 	l.all.mu.Lock() // held until the error is remembered: Done is closed before
 	first := l.finishQuietly(err)
-	if first && err != nil && l.viewer != nil {
+	failed := first && err != nil && !errors.Is(err, eventlog.ErrDeleted)
+	if failed && l.viewer != nil {
 		l.all.remember(SinkHealth{Session: l.session, Sink: l.sink, Err: err})
 	}
 	l.all.mu.Unlock()
-	if !first || err == nil {
+	if !failed {
 		return
 	}
 	// Logged as well as returned: the program need not ask for the error.

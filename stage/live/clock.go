@@ -47,13 +47,14 @@ func (c *FrameClock) RequestFrame(frame func(now time.Duration)) (cancel func())
 // next returns the first frame after an instant. The first frame of a session is at
 // zero.
 func (c *FrameClock) next(at time.Duration) time.Duration {
-	switch {
-	case at < 0:
+	if at < 0 {
 		return 0
-	case at > math.MaxInt64-c.frame:
+	}
+	last := c.last(at)
+	if last > math.MaxInt64-c.frame {
 		return math.MaxInt64
 	}
-	return c.last(at) + c.frame
+	return last + c.frame
 }
 
 // last returns the last frame up to an instant, which must not be negative.

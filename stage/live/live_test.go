@@ -484,3 +484,43 @@ func TestAttachedAtTheEnd(t *testing.T) {
 		th.Close()
 	}, enginetest.StrollDefinition)
 }
+
+// A sink that is attached at a moment of the past gets the commands that another one got
+// since, without waiting, and then goes on with it.
+func TestAttachAt(t *testing.T) {
+	enginetest.Play(t, session.TimeWall, func(th *enginetest.Theatre) {
+		withoutUpdates := func(s *script) []string {
+			var kept []string
+			for _, line := range s.lines() {
+				if !strings.Contains(line, " update ") {
+					kept = append(kept, line)
+				}
+			}
+			return kept
+		}
+		all := &script{}
+		th.Ses.Attach(th.Context(), all, 0)
+		th.Signal("task_dispatch")
+		th.Pass(500 * time.Millisecond)
+		before := withoutUpdates(all)
+		th.Signal("task_dispatch")
+		th.Pass(900 * time.Millisecond)
+		past, late := &script{}, &script{}
+		th.Ses.AttachAt(th.Context(), past, 0, replay.Moment{})
+		th.Ses.AttachAt(th.Context(), late, 0, replay.Moment{Seq: 3, Offset: 400 * time.Millisecond})
+		synctest.Wait()
+		want := withoutUpdates(all)
+		require.NotEmpty(t, want)
+		assert.Equal(t, append(before, want...), withoutUpdates(past), "from the beginning")
+		assert.Equal(t, want, withoutUpdates(late), "from the rest between two actions")
+		th.Pass(time.Hour)
+		want = withoutUpdates(all)
+		require.NotEmpty(t, want)
+		assert.Equal(t, want, withoutUpdates(past), "the present")
+		assert.Equal(t, want, withoutUpdates(late), "the present")
+		nowhere := th.Ses.AttachAt(th.Context(), &script{}, 0, replay.Moment{Seq: 99})
+		synctest.Wait()
+		assert.Error(t, nowhere.Err())
+		th.Close()
+	}, enginetest.StrollDefinition)
+}

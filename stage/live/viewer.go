@@ -10,6 +10,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/writer"
 	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage"
 )
@@ -21,6 +22,7 @@ type viewer struct {
 	writer   *writer.Writer
 	renderer renderer
 	rate     int
+	from     *replay.Moment // where the viewer begins; nil for the present
 
 	begun   chan begun          // holds one: the fold at which the reader begins
 	entries chan eventlog.Entry // closed by the reader after an error
@@ -72,7 +74,7 @@ type renderer interface {
 // that shows only frames: without a bound a steady stream of entries would starve it.
 const maxPendingEntries = 1024
 
-// view runs until ctx or the engine ends, which is not an error.
+// view runs until ctx or the engine ends, which is not an error, or the session is deleted.
 func (v *viewer) view(ctx context.Context) error {
 	defer v.close()
 	err := v.begin(ctx)
@@ -83,7 +85,7 @@ func (v *viewer) view(ctx context.Context) error {
 		err = v.run(ctx)
 	}
 	if ctx.Err() != nil || v.writer.Context().Err() != nil {
-		return nil
+		return v.writer.Deleted()
 	}
 	return err
 }
@@ -97,15 +99,18 @@ func (v *viewer) follow(ctx context.Context) bool {
 	v.begun, v.entries, v.failed = make(chan begun, 1), make(chan eventlog.Entry, 64), make(chan error, 1)
 	ctx, v.close = context.WithCancel(ctx)
 	v.attached = v.cfg.Now()
-	head := v.writer.Head() // read before the goroutine starts: the viewer begins here
-	v.applied.Store(uint64(head.Seq))
+	begin := replay.Moment{Seq: v.writer.Head().Seq} // read before the goroutine starts: the viewer begins here
+	if v.from != nil {
+		begin = *v.from
+	}
+	v.applied.Store(uint64(begin.Seq))
 	return v.writer.Go(func(live context.Context) {
 		defer context.AfterFunc(live, v.close)()
-		fold, err := v.writer.Replay().Fold(ctx, head.Seq)
+		fold, err := v.foldAt(ctx, begin)
 		if v.begun <- (begun{fold, err}); err != nil {
 			return
 		}
-		for e, err := range v.writer.Follow(ctx, head.Seq+1) {
+		for e, err := range v.writer.Follow(ctx, begin.Seq+1) {
 			if err != nil {
 				v.failed <- err
 				close(v.entries)
@@ -118,6 +123,15 @@ func (v *viewer) follow(ctx context.Context) bool {
 			}
 		}
 	})
+}
+
+// foldAt returns the fold to begin with. That of the present is not advanced: its time is
+// that of the newest entry.
+func (v *viewer) foldAt(ctx context.Context, m replay.Moment) (*projection.Fold, error) {
+	if v.from == nil {
+		return v.writer.Replay().Fold(ctx, m.Seq)
+	}
+	return v.writer.Replay().At(ctx, m)
 }
 
 // begin waits for the fold to begin with.
@@ -141,7 +155,7 @@ func (v *viewer) begin(ctx context.Context) error {
 	v.clock = &FrameClock{begin: v.cfg.Now(), frame: time.Second / time.Duration(v.rate), now: v.cfg.Now, after: v.cfg.AfterFunc}
 	v.readOrigin()
 	v.present = v.fold.At()
-	if v.wall {
+	if v.wall && v.from == nil {
 		// Entries that follow the head of the fold are of this time or later.
 		v.present = max(v.present, v.attached.Sub(v.clock.begin))
 	}

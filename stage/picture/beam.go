@@ -4,6 +4,8 @@ import (
 	"image/color"
 	"math"
 	"strings"
+
+	"github.com/sajou-dev/sajou-go/stage"
 )
 
 // beams draws the beams. Their ends are at the middles of their figures, not at the feet.
@@ -72,12 +74,8 @@ func (s *stylist) beam(x1, y1, x2, y2 float64, c color.NRGBA, width, opacity flo
 func (s *stylist) sounds() (shapes []shape) {
 	size, corner := float64(12*s.u), 0
 	beside := map[int]int{}
-	for _, sound := range s.f.Sounds[max(0, len(s.f.Sounds)-64):] {
-		age := s.f.At - sound.At
-		if age < 0 || age >= SoundLasts {
-			continue
-		}
-		p := float64(age) / float64(SoundLasts)
+	for sound := range s.f.ShownSounds() {
+		p := float64(s.f.At-sound.At) / float64(stage.SoundLasts)
 		name := shorten(strings.TrimSpace(clean(sound.Sound)), size, false, float64(130*s.u))
 		w := float64(26*s.u) + width(name, size, false)
 		high := float64(20 * s.u)

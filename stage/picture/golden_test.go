@@ -2,7 +2,6 @@ package picture_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"image/png"
 	"os"
@@ -14,10 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // goldens are the documents of testdata, by name. A change of one needs a look at the
 // picture.
@@ -57,7 +55,7 @@ func TestSVGGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := d.AppendSVG(nil)
 			file := filepath.Join("testdata", name+".svg")
-			if *update {
+			if golden.Updating() {
 				require.NoError(t, os.WriteFile(file, got, 0o666))
 			}
 			want, err := os.ReadFile(file)
@@ -74,7 +72,7 @@ func TestSVGGolden(t *testing.T) {
 func TestImageGolden(t *testing.T) {
 	got := picture.Draw(forge("#101826"), picture.Options{Width: 400, Clock: true}).Image(0)
 	file := filepath.Join("testdata", "forge.png")
-	if *update {
+	if golden.Updating() {
 		var b bytes.Buffer
 		require.NoError(t, picture.EncodePNG(&b, got))
 		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o666))
@@ -101,7 +99,7 @@ func TestTerminalGolden(t *testing.T) {
 	fmt.Fprintf(&b, "-- forge, 60 by 8, in color --\n%s", colored)
 	got := b.String()
 	file := filepath.Join("testdata", "terminal.txt")
-	if *update {
+	if golden.Updating() {
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
 	}
 	want, err := os.ReadFile(file)

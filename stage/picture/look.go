@@ -48,9 +48,6 @@ const (
 	mostPaint = 24
 )
 
-// SoundLasts is the time for which a picture shows the note of a sound.
-const SoundLasts = 600 * time.Millisecond
-
 const (
 	leastWidth, mostWidth = 16, 8192
 	naturalWidth          = 960

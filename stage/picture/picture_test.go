@@ -578,3 +578,25 @@ func (f *failing) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// The note of a sound is in a picture until the boundary that the stage announces, and not
+// from there on.
+func TestNoteEnds(t *testing.T) {
+	f := forge("forge")
+	rung := f.Sounds[1].At
+	for _, entity := range []string{"peon", "nobody", ""} {
+		f.Sounds = []stage.Sound{{At: rung, Sound: "hammer", Entity: entity}}
+		f.At = rung + stage.SoundLasts - 1
+		assert.Contains(t, picture.Terminal(f, 120, 40, false), "♪", "before")
+		assert.NotEqual(t, picture.Draw(silent(f), picture.Options{}).Hash(), picture.Draw(f, picture.Options{}).Hash())
+		f.At++
+		assert.NotContains(t, picture.Terminal(f, 120, 40, false), "♪", "at the boundary")
+		assert.Equal(t, picture.Draw(silent(f), picture.Options{}).Hash(), picture.Draw(f, picture.Options{}).Hash())
+	}
+}
+
+func silent(f *stage.Frame) *stage.Frame {
+	quiet := *f
+	quiet.Sounds = nil
+	return &quiet
+}

@@ -117,10 +117,7 @@ func (t *terminal) frame(f *stage.Frame) {
 		}
 	}
 	corner := t.rows - 1
-	for _, s := range f.Sounds[max(0, len(f.Sounds)-64):] {
-		if age := f.At - s.At; age < 0 || age >= SoundLasts {
-			continue
-		}
+	for s := range f.ShownSounds() {
 		note := "♪ " + displaywidth.TruncateString(strings.TrimSpace(clean(s.Sound)), 20, "…")
 		if i, ok := at[s.Entity]; ok && s.Entity != "" {
 			t.put(cast[i].col+2, cast[i].row, note, gold)
