@@ -1,6 +1,7 @@
 package director
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -66,6 +67,22 @@ func (s *State) Start(e *episode.Episode, o Opening) ([]signal.Record, error) {
 	if s.episode != nil && s.core.phase == phaseResponded {
 		return nil, ErrAwaiting
 	}
+	d, err := s.opening(e, o)
+	return d.records, err
+}
+
+// Begun reports whether [State.Start] with these arguments would lead to the state that
+// there is: the episode has begun so, and nothing has happened in it.
+func (s *State) Begun(e *episode.Episode, o Opening) (bool, error) {
+	if s.episode == nil || s.core.turn > 0 || s.episode.Digest() != e.Digest() {
+		return false, nil
+	}
+	d, err := s.opening(e, o)
+	return err == nil && bytes.Equal(d.s.AppendState(nil), s.AppendState(nil)), err
+}
+
+// opening decides the beginning of an episode.
+func (s *State) opening(e *episode.Episode, o Opening) (decision, error) {
 	flags := slices.Compact(slices.Sorted(slices.Values(o.Flags)))
 	if flags == nil {
 		flags = []string{}
@@ -76,7 +93,7 @@ func (s *State) Start(e *episode.Episode, o Opening) ([]signal.Record, error) {
 	d := decision{s: *s}
 	d.declare(e)
 	err := d.emit(episode.EpisodeStarted, episodeStarted{e.ID, e.Digest().String(), e.Doctrine.Digest().String(), o.Energy, flags})
-	return d.records, err
+	return d, err
 }
 
 // TurnInput is the user's contribution to a turn.
@@ -490,7 +507,7 @@ type ChoiceResult struct {
 // that is not open.
 func (s *State) Choose(choicePoint, choice string) (ChoiceResult, []signal.Record, error) {
 	if s.episode == nil {
-		return ChoiceResult{}, nil, ErrNotFound
+		return ChoiceResult{}, nil, fmt.Errorf("%w: choice point %s: no episode is played; start one first", ErrNotFound, wording.Quoted(choicePoint))
 	}
 	i, ok := s.episode.ChoiceIndex(choicePoint)
 	if !ok {

@@ -102,3 +102,31 @@ Has the user, by the end of the response, reached the objective as the criteria 
 	}
 	assert.Equal(t, want, strings.Split(g.Section(), "\n"))
 }
+
+// A choice shows the end of the response before it: at most 200 code points, in valid UTF-8
+// whatever the response has.
+func TestTailOfResponse(t *testing.T) {
+	e := parse(t, `{"turn_budget": 0, "choice_points": [{"id": "p", "trigger": "turn:1", "prompt": "{{character_said}} And?", "choices": [{"id": "o", "label": "O"}]}]}`)
+	for said, want := range map[string]string{
+		"Well.":                           "Well.",
+		"ab\xff\xfecd":                    "ab\uFFFDcd",
+		strings.Repeat("é", 200):          strings.Repeat("é", 200),
+		"x" + strings.Repeat("é", 200):    strings.Repeat("é", 200),
+		strings.Repeat("\xffé", 150):      strings.Repeat("\uFFFDé", 100),
+		strings.Repeat("a", 300) + "\xff": strings.Repeat("a", 199) + "\uFFFD",
+	} {
+		var s director.State
+		play(t, &s, must(s.Start(e, director.Opening{})))
+		_, records, err := s.Guide(director.TurnInput{Turn: 1})
+		play(t, &s, must(records, err))
+		_, records, err = s.Respond(director.Response{Turn: 1, Text: said})
+		play(t, &s, must(records, err))
+		offered := ""
+		for _, r := range records {
+			if r.Word == "choiceOffered" {
+				offered = r.Value.TextOf("character_said")
+			}
+		}
+		require.Equal(t, want, offered)
+	}
+}

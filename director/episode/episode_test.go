@@ -2,6 +2,7 @@ package episode_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -268,5 +269,48 @@ func TestKeepsChoice(t *testing.T) {
 		if got := tt.other.KeepsChoice(0, first); got != tt.want {
 			t.Errorf("%s, from there: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+// An id, a list and a turn can be as long as their bounds say, and no longer; so can the
+// beats that a migration makes.
+func TestBounds(t *testing.T) {
+	refused := func(text string) string {
+		_, diagnostics := episode.Parse("e.json", []byte(text))
+		if err := diagnostics.Err(episode.ErrEpisode); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	beat := func(id string, turn int) string {
+		return fmt.Sprintf(`{"id": %q, "character_instruction": "x", "target_turn": %d, "detection_type": "automatic"}`, id, turn)
+	}
+	list := func(n int) string {
+		beats := make([]string, n)
+		for i := range beats {
+			beats[i] = beat(fmt.Sprint("b", i), 1)
+		}
+		return strings.Join(beats, ", ")
+	}
+	for _, more := range []int{0, 1} {
+		for bound, text := range map[string]string{
+			"longer than 200 bytes":  `{"turn_budget": 0, "beats": [` + beat(strings.Repeat("a", episode.MaxID+more), 1) + `]}`,
+			"more than 4096":         `{"turn_budget": 0, "beats": [` + list(episode.MaxItems+more) + `]}`,
+			"more than 1073741824":   `{"turn_budget": 0, "beats": [` + beat("a", episode.MaxTurn-2+3*more) + `]}`,
+			`want "episode"`:         `{"sajou": "` + episode.Word + strings.Repeat("x", more) + `"}`,
+			"deadline_turn is less":  `{"turn_budget": 0, "beats": [{"id": "a", "character_instruction": "x", "target_turn": 4, "deadline_turn": ` + fmt.Sprint(4*(1-more)-more) + `, "detection_type": "automatic"}]}`,
+			"judge_retries is less ": `{"policy": {"judge_retries": ` + fmt.Sprint(-more) + `}}`,
+		} {
+			if got := refused(text); more == 0 {
+				require.Empty(t, got, bound)
+			} else {
+				require.NotEmpty(t, got, bound)
+			}
+		}
+		v, err := signal.ParseValue([]byte(`{"turn_budget": 0, "beats": [` + list(episode.MaxItems-1+more) + `],
+			"choice_points": [{"id": "p", "prompt": "Well?", "trigger": "turn:1", "choices": [{"id": "o", "label": "O"}]}]}`))
+		require.NoError(t, err)
+		_, _, err = episode.Migrate(v)
+		require.Equal(t, more == 0, err == nil, "%v", err)
 	}
 }

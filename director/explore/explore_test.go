@@ -437,6 +437,40 @@ func forking(beats int) string {
 	return b.String()
 }
 
+// Of more than six things that can happen together, none, all, each and each pair are tried.
+func TestExploreTogether(t *testing.T) {
+	for n, want := range map[int]uint64{6: 1 << 6, 7: 2 + 7 + 21, 9: 2 + 9 + 36} {
+		var b strings.Builder
+		b.WriteString(`{"policy": {"spontaneous": true}, "beats": [`)
+		for i := range n {
+			if i > 0 {
+				b.WriteString(",")
+			}
+			fmt.Fprintf(&b, `{"id": "b%d", "description": "d", "character_instruction": "x", "target_turn": 1, "detection_type": "semantic", "detection_criteria": "w"}`, i)
+		}
+		b.WriteString("]}")
+		c := explored(t, parse(t, b.String()), explore.Config{MaxTurns: 1})
+		if c.Paths != want {
+			t.Errorf("%d things: %d plays of one turn, want %d; %+v", n, c.Paths, want, c.Untried)
+		}
+	}
+}
+
+func TestMoveString(t *testing.T) {
+	subjects := []episode.Subject{{Kind: episode.AboutBeat, ID: "toast"}, {Kind: episode.AboutObjective, ID: "primary"}}
+	for want, m := range map[string]explore.Move{
+		"start":                                 {Kind: explore.MoveStart},
+		"start with a, b":                       {Kind: explore.MoveStart, Flags: []string{"a", "b"}},
+		"turn 2: choose drink/yes":              {Kind: explore.MoveChoose, Turn: 2, ChoicePoint: "drink", Option: "yes"},
+		"turn 3: nothing":                       {Kind: explore.MoveRespond, Turn: 3},
+		"turn 3: toast, objective primary":      {Kind: explore.MoveRespond, Turn: 3, Yes: subjects},
+		"turn 4: hear signal:knock":             {Kind: explore.MoveHear, Turn: 4, Event: "signal:knock"},
+		"turn 5 begins, the choice is declined": {Kind: explore.MoveDecline, Turn: 5},
+	} {
+		require.Equal(t, want, m.String())
+	}
+}
+
 // More than a hundred thousand plays are explored through few states.
 func TestExploreMany(t *testing.T) {
 	c := explored(t, parse(t, forking(12)), explore.Config{})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
@@ -213,12 +214,14 @@ func TestJudgeMisbehaves(t *testing.T) {
 	}
 }
 
+// warmAndPolite asks two questions about a response.
+const warmAndPolite = `{"id": "tea", "policy": {"judge_retries": 0},
+	"beats": [{"id": "warm", "character_instruction": "x", "target_turn": 1, "detection_type": "semantic", "detection_criteria": "warmth"}],
+	"user_objective": "Be polite.", "success_condition": "semantic:the user is polite"}`
+
 // The log holds verdicts in the order of their questions, not of their arrival. Those
 // that arrive in time count, also behind one that does not.
 func TestVerdictsHaveAnOrder(t *testing.T) {
-	const both = `{"id": "tea", "policy": {"judge_retries": 0},
-		"beats": [{"id": "warm", "character_instruction": "x", "target_turn": 1, "detection_type": "semantic", "detection_criteria": "warmth"}],
-		"user_objective": "Be polite.", "success_condition": "semantic:the user is polite"}`
 	for _, stuck := range []string{"", "warm", "polite"} {
 		synctest.Test(t, func(t *testing.T) {
 			th := &enginetest.StoppedClock{Now: enginetest.StoryBegin}
@@ -239,7 +242,7 @@ func TestVerdictsHaveAnOrder(t *testing.T) {
 			if _, err := ses.Director().Respond(t.Context(), director.Response{Turn: 1, Text: "Hm."}); err != nil { // there is no judge
 				t.Fatal(err)
 			}
-			require.NoError(t, d.Start(t.Context(), enginetest.Authored(t, both), director.Opening{}))
+			require.NoError(t, d.Start(t.Context(), enginetest.Authored(t, warmAndPolite), director.Opening{}))
 			if _, err := d.Guide(t.Context(), director.TurnInput{Turn: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -263,6 +266,34 @@ func TestVerdictsHaveAnOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A start that is repeated, such as by a client that did not see the answer, begins one
+// play. After something has happened, it begins another.
+func TestStartAgain(t *testing.T) {
+	th := &enginetest.StoppedClock{Now: enginetest.StoryBegin}
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), Now: th.Read, AfterFunc: th.AfterFunc})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, eng.Close()) }()
+	ses, err := eng.Session(t.Context(), "play")
+	require.NoError(t, err)
+	d := ses.Director()
+	tea, joined := enginetest.Authored(t, enginetest.Tea), enginetest.Authored(t, enginetest.Joined)
+	start := func(e *episode.Episode, o director.Opening, plays int) {
+		t.Helper()
+		require.NoError(t, d.Start(t.Context(), e, o))
+		assert.Len(t, enginetest.Events(t, ses, episode.EpisodeStarted), plays)
+	}
+	start(tea, director.Opening{}, 1)
+	start(tea, director.Opening{}, 1)
+	start(tea, director.Opening{Flags: []string{"late"}}, 2)
+	start(tea, director.Opening{Flags: []string{"late"}}, 2)
+	start(tea, director.Opening{Flags: []string{"late"}, Energy: "bold"}, 3)
+	start(joined, director.Opening{}, 4)
+	start(tea, director.Opening{}, 5)
+	_, err = d.Guide(t.Context(), director.TurnInput{Turn: 1, Text: "Hello."})
+	require.NoError(t, err)
+	start(tea, director.Opening{}, 6)
 }
 
 // A verdict that arrives after it was given up is recorded and changes nothing. The next
@@ -311,3 +342,65 @@ func TestLateVerdict(t *testing.T) {
 		}
 	})
 }
+
+// A call of the judge that ends because the engine is closed is no answer: its question
+// stays open, and the next program asks it again.
+func TestClosingIsNoAnswer(t *testing.T) {
+	for range 12 { // the failed call and the end of the engine can be seen in either order
+		synctest.Test(t, func(t *testing.T) {
+			held := make(chan struct{})
+			fs, closing := vfs.NewMem(), &closeWhenJudged{closed: make(chan error, 1)}
+			cfg := sajou.Config{FS: fs, Metrics: sajou.Metrics{Director: closing}, Judge: enginetest.JudgeFunc(func(ctx context.Context, q director.Question) (string, error) {
+				if strings.Contains(q.Prompt, "polite") {
+					return "YES", nil
+				}
+				<-ctx.Done()
+				return "", ctx.Err()
+			})}
+			eng, err := sajou.Open("store", cfg)
+			require.NoError(t, err)
+			closing.engine = eng
+			ses, err := eng.Begin(t.Context(), "play", session.TimeManual)
+			require.NoError(t, err)
+			// While this sink holds up Close, the session still records.
+			ses.Show(t.Context(), &enginetest.FaultySink{In: "Frame", Do: func() { <-held }}, 0)
+			require.NoError(t, ses.Director().Start(t.Context(), enginetest.Authored(t, warmAndPolite), director.Opening{}))
+			if _, err := ses.Director().Guide(t.Context(), director.TurnInput{Turn: 1}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = ses.Director().Respond(t.Context(), director.Response{Turn: 1, Text: "Come in."})
+			assert.ErrorIs(t, err, eventlog.ErrClosed)
+			close(held)
+			require.NoError(t, <-closing.closed)
+
+			eng, err = sajou.Open("store", sajou.Config{FS: fs})
+			require.NoError(t, err)
+			ses, err = eng.Session(t.Context(), "play")
+			require.NoError(t, err)
+			assert.Empty(t, enginetest.Events(t, ses, episode.VerdictRecorded))
+
+			// A new episode does not wait for the judge of a program that has ended.
+			require.NoError(t, ses.Director().Start(t.Context(), enginetest.Authored(t, enginetest.Tea), director.Opening{}))
+			assert.Len(t, enginetest.Events(t, ses, episode.VerdictRecorded), 2)
+			require.NoError(t, eng.Close())
+		})
+	}
+}
+
+// closeWhenJudged closes an engine when the first call of a judge is reported.
+type closeWhenJudged struct {
+	engine *sajou.Engine
+	once   sync.Once
+	closed chan error // receives the result of Close once
+}
+
+func (c *closeWhenJudged) JudgeCalled(context.Context, live.JudgeCall) {
+	c.once.Do(func() {
+		go func() { c.closed <- c.engine.Close() }()
+		synctest.Wait()
+	})
+}
+
+func (c *closeWhenJudged) DirectorCalled(context.Context, string, string, time.Duration, error) {}
+
+func (c *closeWhenJudged) QuestionsGivenUp(string, int) {}

@@ -69,6 +69,10 @@ func (d *Director) judgeAll(ctx context.Context, out director.ResponseResult) (d
 		case q := <-j.answered:
 			q.answered = true
 			j.report(q, false)
+			if closing.Err() != nil {
+				// The end of the engine ended the calls: their errors are not verdicts.
+				return j.out, eventlog.ErrClosed
+			}
 			if err := j.record(); err != nil {
 				return j.out, err
 			}

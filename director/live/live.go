@@ -105,10 +105,26 @@ func (d *Director) decide(ctx context.Context, f func(*director.State) ([]signal
 	})
 }
 
-// Start begins an episode.
+// Start begins an episode. Starting it again before anything has happened in it records
+// nothing. Verdicts that are awaited, although no call of a judge is in flight, are given
+// up. Errors: those of [director.State.Start].
 func (d *Director) Start(ctx context.Context, e *episode.Episode, o director.Opening) (err error) {
 	defer d.report(ctx, "start", d.began(), &err)
-	return d.decide(ctx, func(s *director.State) ([]signal.Record, error) { return s.Start(e, o) })
+	for {
+		err := d.decide(ctx, func(s *director.State) ([]signal.Record, error) {
+			if begun, err := s.Begun(e, o); begun || err != nil {
+				return nil, err
+			}
+			return s.Start(e, o)
+		})
+		if !errors.Is(err, director.ErrAwaiting) || d.inFlight.over() != nil {
+			return err
+		}
+		// The program that asked the judge has ended.
+		if _, err := d.expire(ctx, reasonNotAsked); err != nil && !errors.Is(err, director.ErrTurn) {
+			return err
+		}
+	}
 }
 
 // Revise replaces the episode that is played by a changed version of it. Beats, choices
