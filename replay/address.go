@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	// ErrSyntax is wrapped by the errors of misuse: text that is not an address, or a
-	// range that runs backwards.
+	// ErrSyntax is wrapped by the errors of misuse: [AddressError] for text that is not an
+	// address, and [RangeError].
 	ErrSyntax = errors.New("not an address")
 
 	// ErrNoAddress is wrapped by the error for an address that the session does not
@@ -35,6 +35,22 @@ func (e *AddressError) Error() string {
 
 // Unwrap returns the error's class.
 func (e *AddressError) Unwrap() error { return e.Err }
+
+// RangeError describes a range whose ends are in the wrong order. It wraps [ErrSyntax].
+type RangeError struct {
+	Range  string
+	Reason string
+}
+
+func (e *RangeError) Error() string { return fmt.Sprintf("invalid range %q: %s", e.Range, e.Reason) }
+
+// Unwrap returns [ErrSyntax].
+func (e *RangeError) Unwrap() error { return ErrSyntax }
+
+// backwards returns the error for a range that ends before it begins.
+func backwards(text string, from, to Moment) error {
+	return &RangeError{text, fmt.Sprintf("%v comes after %v; swap the ends", from, to)}
+}
 
 func syntax(address, format string, args ...any) error {
 	return &AddressError{address, fmt.Sprintf(format, args...), ErrSyntax}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -160,8 +162,8 @@ func TestRanges(t *testing.T) {
 		{"..", "0 4"},
 		{"3", "3 3"},
 		{"t:0.1s..t:120ms", "1 3"},
-		{"3..1", "syntax"},
-		{"end..1", "syntax"},
+		{"3..1", `invalid range "3..1": 3 comes after 1; swap the ends`},
+		{"end..1", `invalid range "end..1": 4 comes after 1; swap the ends`},
 		{"1...3", "syntax"},
 		{"1..3..4", "syntax"},
 		{"x..2", "syntax"},
@@ -175,10 +177,12 @@ func TestRanges(t *testing.T) {
 			from, to, err = r.ResolveRange(context.Background(), rg)
 		}
 		got := from.String() + " " + to.String()
-		switch {
-		case errors.Is(err, replay.ErrSyntax):
+		if reversed, ok := errors.AsType[*replay.RangeError](err); ok {
+			assert.ErrorIs(t, err, replay.ErrSyntax)
+			got = reversed.Error()
+		} else if errors.Is(err, replay.ErrSyntax) {
 			got = "syntax"
-		case errors.Is(err, replay.ErrNoAddress):
+		} else if errors.Is(err, replay.ErrNoAddress) {
 			got = "none"
 		}
 		if got != tt.want {
@@ -232,10 +236,11 @@ func TestResolvePerformance(t *testing.T) {
 	for _, tt := range []struct{ address, want string }{
 		{"perf:p-2-1", "2"},
 		{"perf:p-2-1+3ms", "2+3ms"},
-		{"perf:p-2-2", "none"},
-		{"perf:p-1-1", "none"},
+		{"perf:p-2-2", "none: entry 2 began no such performance"},
+		{"perf:p-1-1", "none: entry 1 began no such performance"},
 	} {
-		if got, message := resolve(r, tt.address); got != tt.want {
+		want, reason, _ := strings.Cut(tt.want, ": ")
+		if got, message := resolve(r, tt.address); got != want || !strings.Contains(message, reason) {
 			t.Errorf("%q = %s %s, want %s", tt.address, got, message, tt.want)
 		}
 	}

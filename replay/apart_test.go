@@ -130,3 +130,44 @@ func TestImagesApart(t *testing.T) {
 	require.Equal(t, 16, applied)
 	require.Equal(t, int64(48), f.View()["tally"])
 }
+
+// Where no store keeps the images of a projection apart, some stay in memory: a search that
+// jumps about folds a part of the session again and not all of it, wherever it jumps.
+func TestJumpsWithoutAStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "images")
+	const entries = 40_000
+	s := &tape{}
+	for range entries {
+		s.add(ms)
+	}
+	store, err := snapshot.Open(path, snapshot.Config{})
+	require.NoError(t, err)
+	for _, img := range takeImages(s, func(seq eventlog.Seq) bool { return seq%500 == 0 }) {
+		require.NoError(t, store.Put("tape", img))
+	}
+	require.NoError(t, store.Close())
+	store, err = snapshot.Open(path, snapshot.Config{ReadOnly: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	applied := 0
+	set := withTally(1, &applied)
+	r := replay.Open(s, set, replay.Stored(store, s, set))
+	at := func(seq eventlog.Seq) {
+		t.Helper()
+		f, err := r.At(t.Context(), replay.Moment{Seq: seq})
+		require.NoError(t, err)
+		require.Equal(t, int64(seq), f.View()["tally"])
+	}
+	at(entries)
+	require.Equal(t, entries, applied)
+	for seq := eventlog.Seq(entries - 500); seq < entries; seq -= 1500 {
+		applied = 0
+		at(seq)
+		require.LessOrEqual(t, applied, 6000, "at %d", seq)
+	}
+	for _, seq := range []eventlog.Seq{1, 39_999, 500, 20_001, 12_345, 33_333} {
+		applied = 0
+		at(seq)
+		require.LessOrEqual(t, applied, 6000, "at %d", seq)
+	}
+}

@@ -197,3 +197,39 @@ func TestEveryErrorIsReturned(t *testing.T) {
 		}
 	}
 }
+
+// skipping is a tape that leaves out an entry.
+type skipping struct {
+	*tape
+	out eventlog.Seq
+}
+
+func (s skipping) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
+	return func(yield func(eventlog.Entry, error) bool) {
+		for e, err := range s.tape.Entries(ctx, from) {
+			if e.Seq != s.out && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// An entry that is missing from the source is an error and never a state without it, with
+// an image before the gap and without.
+func TestGapIsAnError(t *testing.T) {
+	images := takeImages(journey(), func(seq eventlog.Seq) bool { return seq == 3 })
+	for _, snaps := range []replay.Snapshots{nil, images} {
+		for out := eventlog.Seq(1); out <= 9; out++ {
+			for to := eventlog.Seq(1); to <= 9; to++ {
+				_, err := replay.Open(skipping{journey(), out}, toys, snaps).At(t.Context(), replay.Moment{Seq: to})
+				if needed := out <= to && (snaps == nil || to < 3 || out >= 3); needed || snaps != nil && out == 3 {
+					if out <= to {
+						require.Error(t, err, "entry %d without %d", to, out)
+					}
+					continue
+				}
+				require.NoError(t, err, "entry %d without %d", to, out)
+			}
+		}
+	}
+}

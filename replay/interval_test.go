@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -214,4 +215,62 @@ func TestPartsEnd(t *testing.T) {
 	}
 	require.ErrorIs(t, last, context.Canceled)
 	assert.Less(t, n, 200)
+}
+
+// The results of the parts come in the order of the parts, up to the first error, which
+// follows the results of its part. A part during which the context ends is not complete,
+// though its work reports no error.
+func TestInOrder(t *testing.T) {
+	fails := errors.New("fails")
+	for _, workers := range []int{1, 2, 5} {
+		for _, n := range []int{2, 3, 7} {
+			for bad := -1; bad < n; bad++ {
+				for _, cancels := range []bool{false, true} {
+					ctx, cancel := context.WithCancel(t.Context())
+					var want []int
+					for i := range n {
+						for k := range 70 * i { // the first is empty, and those behind it take several batches
+							want = append(want, 1000*i+k)
+						}
+						if i == bad {
+							break
+						}
+					}
+					var got []int
+					var last error
+					for result, err := range replay.InOrder(ctx, workers, n, func(_ context.Context, i int, emit func(int) bool) error {
+						for k := range 70 * i {
+							if !emit(1000*i + k) {
+								return nil
+							}
+						}
+						switch {
+						case i != bad:
+							return nil
+						case cancels:
+							cancel()
+							return nil
+						}
+						return fails
+					}) {
+						if last = err; err == nil {
+							got = append(got, result)
+						}
+					}
+					cancel()
+					switch {
+					case bad < 0:
+						require.NoError(t, last)
+						require.Equal(t, want, got)
+					case cancels: // parts before it may have been under way
+						require.ErrorIs(t, last, context.Canceled)
+						require.True(t, slices.Equal(want[:len(got)], got), "%v, want %v", got, want)
+					default:
+						require.ErrorIs(t, last, fails)
+						require.Equal(t, want, got)
+					}
+				}
+			}
+		}
+	}
 }

@@ -30,6 +30,33 @@ func (s *scripted) Marks(context.Context) iter.Seq2[replay.Mark, error] {
 	}
 }
 
+// worn is a script that can be read a number of times.
+type worn struct {
+	*scripted
+	left int
+}
+
+func (w *worn) Marks(ctx context.Context) iter.Seq2[replay.Mark, error] {
+	if w.left--; w.left < 0 {
+		return (&scripted{err: errors.New("worn out")}).Marks(ctx)
+	}
+	return w.scripted.Marks(ctx)
+}
+
+// Counting from the end takes two passes, and the error of the second is that of the address.
+func TestResolveMarksInTwoPasses(t *testing.T) {
+	s := &scripted{tape: &tape{}, marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 2, Landed: "warm"}, {Seq: 3, Landed: "warm"}}}
+	for range 3 {
+		s.add(ms)
+	}
+	for passes, want := range []string{"other", "other", "2"} {
+		got, message := resolve(replay.Open(&worn{s, passes}, toys, nil), "beat:warm#-2")
+		if got != want || want == "other" && !strings.Contains(message, "worn out") {
+			t.Errorf("%d passes: %s %s", passes, got, message)
+		}
+	}
+}
+
 func TestResolveMarks(t *testing.T) {
 	s := &scripted{tape: &tape{}}
 	for range 12 {

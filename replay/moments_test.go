@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
@@ -174,6 +176,35 @@ func TestMomentsOfEndlessPerformance(t *testing.T) {
 	assert.Equal(t, []string{"255+59.4s boundary", "255+1m0s edge"}, got[60:])
 }
 
+// stuck is a state whose next boundary stays where it is.
+type stuck struct {
+	clock
+	at time.Duration
+}
+
+func (s *stuck) NextBoundary() (time.Duration, bool) { return s.at, true }
+
+// A boundary that stays when time has come to it is visited once, and the walk goes on.
+func TestMomentsOfStuckBoundary(t *testing.T) {
+	s := &tape{}
+	for range 3 {
+		s.add(10*ms, 1)
+	}
+	for at, want := range map[time.Duration][]string{
+		20 * ms: {"1 entry", "1+10ms boundary", "2 entry", "3 entry"},
+		25 * ms: {"1 entry", "2 entry", "2+5ms boundary", "3 entry"},
+		30 * ms: {"1 entry", "2 entry", "2+10ms boundary", "3 entry"},
+		31 * ms: {"1 entry", "2 entry", "3 entry", "3+1ms boundary"},
+	} {
+		set := projection.Set{{
+			Name: "stuck", Version: 1, New: func() projection.State { return &stuck{at: at} },
+			Restore: func([]byte) (projection.State, error) { return nil, errors.New("not needed") },
+		}}
+		r := replay.Open(s, set, nil)
+		assert.Equal(t, want, walk(t, r, replay.MomentRange{To: replay.Moment{Seq: 3}, Rest: true}), at)
+	}
+}
+
 func TestMomentsErrors(t *testing.T) {
 	r := replay.Open(song(), toys, nil)
 	for _, over := range []replay.MomentRange{
@@ -197,4 +228,34 @@ func TestMomentsErrors(t *testing.T) {
 		last = err
 	}
 	assert.ErrorIs(t, last, context.Canceled)
+}
+
+// A walk that is left at its first moment goes no further, wherever it begins.
+func TestMomentsLeftAtOnce(t *testing.T) {
+	s := &tape{}
+	for range 4 {
+		s.add(10*ms, 5)
+	}
+	r := replay.Open(s, toys, nil)
+	for _, from := range []replay.Moment{{}, {Seq: 1}, {Seq: 2, Offset: 3 * ms}, {Seq: 3, Offset: 5 * ms}} {
+		visited := 0
+		for _, err := range r.Moments(t.Context(), replay.MomentRange{From: from, To: replay.Moment{Seq: 4}}, replay.NeedsState) {
+			require.NoError(t, err)
+			visited++
+			break
+		}
+		assert.Equal(t, 1, visited, from)
+	}
+}
+
+// A stretch that is searched backwards ends before the Seq from which the search starts, and
+// has at most Reach entries.
+func TestChunkStart(t *testing.T) {
+	assert.Zero(t, replay.ChunkStart(0))
+	for seq := eventlog.Seq(1); seq <= 3*replay.Reach+1; seq++ {
+		start := replay.ChunkStart(seq)
+		require.Less(t, start, seq)
+		require.LessOrEqual(t, seq-start, replay.Reach)
+		require.Zero(t, start%replay.Reach)
+	}
 }

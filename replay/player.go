@@ -107,7 +107,7 @@ type Player struct {
 
 // NewPlayer returns a player of a range of r, paused at its beginning. It shows the
 // beginning before it returns. The error is [ErrNoAddress] if the session does not have
-// the range, and [ErrSyntax] if the range runs backwards.
+// the range, and [*RangeError] if the range runs backwards.
 func NewPlayer(ctx context.Context, r *Replay, cfg PlayerConfig) (*Player, error) {
 	if cfg.To.IsZero() {
 		var err error
@@ -116,7 +116,7 @@ func NewPlayer(ctx context.Context, r *Replay, cfg PlayerConfig) (*Player, error
 		}
 	}
 	if cfg.From.Compare(cfg.To) > 0 {
-		return nil, syntax(cfg.From.String()+".."+cfg.To.String(), "%v comes after %v", cfg.From, cfg.To)
+		return nil, backwards(cfg.From.String()+".."+cfg.To.String(), cfg.From, cfg.To)
 	}
 	end, err := r.timeOf(ctx, cfg.To)
 	if err != nil {
@@ -254,9 +254,7 @@ func (p *Player) tick(ctx context.Context, elapsed time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if p.quiet += elapsed; changed {
-		p.quiet = 0
-	}
+	p.quiet += elapsed
 	// The rest of a pause that has become too long is left out.
 	for !changed && !p.ended() && p.cfg.Idle != 0 && p.quiet >= max(p.cfg.Idle, 0) && !moving(p.cursor.fold) {
 		next, err := p.upcoming(ctx)

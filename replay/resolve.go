@@ -101,7 +101,7 @@ func (r *Replay) ResolveRange(ctx context.Context, rg Range) (from, to Moment, e
 		}
 	}
 	if from.Compare(to) > 0 {
-		return Moment{}, Moment{}, syntax(rg.text, "%v comes after %v", from, to)
+		return Moment{}, Moment{}, backwards(rg.text, from, to)
 	}
 	if r.anchors != nil {
 		r.anchors.Used(to)

@@ -52,7 +52,7 @@ func (s *Search) Err() error {
 func (s *Search) endpoint(i int, want, got TestResult) error {
 	e := &EndpointError{Index: i, Want: want, Got: got, name: fmt.Sprintf("candidate %d", i)}
 	if s.stretches != nil {
-		if e.Moment = s.stretches[i].From; i > 0 {
+		if e.Moment = s.stretches[i].From; want == Bad { // one stretch can be both ends
 			e.Moment = s.stretches[i].Last
 		}
 		e.name = e.Moment.String()
@@ -149,9 +149,9 @@ func (c Conclusion) Islands() []Phase {
 }
 
 // Assumes returns "one transition" if the answer depends on the session turning from good
-// to bad once, else "".
+// to bad once, else "". Islands refute the assumption, so an answer with islands has none.
 func (c Conclusion) Assumes() string {
-	if c.Goal == Any && !c.Conclusive() {
+	if c.Goal == Any && c.Judged < c.Candidates && len(c.Islands()) == 0 {
 		return "one transition"
 	}
 	return ""

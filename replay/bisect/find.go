@@ -34,6 +34,10 @@ type Judged struct {
 	At     time.Duration // the session time of Moment
 	Result TestResult
 	Votes  Votes // of the test; none if the result was known
+
+	// Onset says that the candidate is one of the search for the [Onset], between two
+	// candidates of the search itself.
+	Onset bool
 }
 
 // Findings are the answer of [Find].
@@ -56,25 +60,38 @@ type Findings struct {
 //
 // The ends are over.From, which for the goal [Any] must be good, and a later over.To,
 // which must be bad; the zero From is the beginning, before the first entry. The error
-// is [ErrEndpoint] or [ErrAlike] if they do not hold, and [replay.ErrSyntax] if From is
+// is [ErrEndpoint] or [ErrAlike] if they do not hold, and [*replay.RangeError] if From is
 // not before To. With an error the findings, unless nil, have what is known by then.
 func Find(ctx context.Context, r *replay.Replay, from, to replay.Moment, test Test, cfg Config) (*Findings, error) {
 	if from.Compare(to) >= 0 {
-		return nil, fmt.Errorf("%w: the good end %v must come before the bad end %v; to find a fix, swap the two and let the test report the fixed state as bad", replay.ErrSyntax, from, to)
+		return nil, &replay.RangeError{
+			Range:  fmt.Sprintf("%v..%v", from, to),
+			Reason: fmt.Sprintf("the good end %v must come before the bad end %v; to find a fix, swap the two and let the test report the fixed state as bad", from, to),
+		}
 	}
+	if err := cfg.Repeat.Check(); err != nil {
+		return nil, err
+	}
+	stretches, err := Stretches(ctx, r, replay.MomentRange{From: from, To: to, Every: cfg.Every}, test, cfg.Visited)
+	if err != nil {
+		return nil, err
+	}
+	return Continue(ctx, r, New(stretches, cfg.Options), test, cfg)
+}
+
+// Continue is the part of [Find] that follows the walk: it judges what a search over
+// stretches of r still wants, and then finds the onset. The search has Options of its own;
+// those of cfg are not used, and neither is Every.
+func Continue(ctx context.Context, r *replay.Replay, s *Search, test Test, cfg Config) (*Findings, error) {
 	if err := cfg.Repeat.Check(); err != nil {
 		return nil, err
 	}
 	d := newDriver(cfg)
 	d.r, d.test, d.identity, d.prepare = r, test, test.Identity, d.atMoment
-	stretches, err := Stretches(ctx, r, replay.MomentRange{From: from, To: to, Every: cfg.Every}, test, cfg.Visited)
-	if err != nil {
-		return nil, err
-	}
-	s := New(stretches, cfg.Options)
 	if cfg.Begin != nil {
 		cfg.Begin(s)
 	}
+	var err error
 	if test.Judge == nil {
 		err = s.judgeResults()
 	} else {
@@ -85,7 +102,8 @@ func Find(ctx context.Context, r *replay.Replay, from, to replay.Moment, test Te
 		err = s.Err()
 	}
 	if err == nil && out.Exact() {
-		out.Onset, err = d.onset(ctx, stretches[out.Good], stretches[out.Bad])
+		d.inOnset = true
+		out.Onset, err = d.onset(ctx, s.stretches[out.Good], s.stretches[out.Bad])
 	}
 	out.Tests, out.Mixed = d.tests, d.mixed
 	return out, err
@@ -152,8 +170,9 @@ type driver struct {
 	// prepare returns the test of a candidate, for one of the jobs.
 	prepare func(ctx context.Context, s *Search, job int, p Pick) (func(context.Context) (TestResult, error), error)
 
-	tests int
-	mixed int
+	tests   int
+	mixed   int
+	inOnset bool // the search for the onset is under way
 
 	// Of a search over moments.
 	r       *replay.Replay
@@ -226,7 +245,7 @@ func (d *driver) judge(ctx context.Context, s *Search, picks []Pick) ([]Judged, 
 	judged := make([]Judged, len(picks))
 	var wg sync.WaitGroup
 	for k, p := range picks {
-		judged[k].Pick = p
+		judged[k].Pick, judged[k].Onset = p, d.inOnset
 		if s.stretches != nil {
 			at := s.stretches[p.Index]
 			judged[k].Moment, judged[k].At = at.From, at.At

@@ -218,11 +218,14 @@ func TestFindErrors(t *testing.T) {
 	_, err = bisect.Find(t.Context(), replay.Open(s, lamps, nil), replay.Moment{}, replay.Moment{Seq: 4}, noResult, bisect.Config{})
 	assert.ErrorContains(t, err, "not a result")
 
-	end := &bisect.EndpointError{}
-	_, err = bisect.Find(t.Context(), replay.Open(s, lamps, nil), replay.Moment{}, replay.Moment{Seq: 4}, always(bisect.Good), bisect.Config{})
-	require.ErrorAs(t, err, &end)
-	assert.Equal(t, replay.Moment{Seq: 4}, end.Moment)
-	assert.Equal(t, [2]bisect.TestResult{bisect.Bad, bisect.Good}, [2]bisect.TestResult{end.Want, end.Got})
+	// One stretch over the whole range is both ends of it.
+	for _, test := range []bisect.Test{always(bisect.Good), exact(above(7))} {
+		end := &bisect.EndpointError{}
+		_, err = bisect.Find(t.Context(), replay.Open(s, lamps, nil), replay.Moment{}, replay.Moment{Seq: 4}, test, bisect.Config{})
+		require.ErrorAs(t, err, &end)
+		assert.Equal(t, replay.Moment{Seq: 4}, end.Moment)
+		assert.Equal(t, [2]bisect.TestResult{bisect.Bad, bisect.Good}, [2]bisect.TestResult{end.Want, end.Got})
+	}
 }
 
 // A cancelled search says what it knows.
@@ -328,4 +331,30 @@ func phasesOf(t require.TestingT, r *replay.Replay, to replay.Moment, judge func
 		}
 	}
 	return n
+}
+
+// A search that was judged by hand is continued, and its onset is that of Find.
+func TestContinue(t *testing.T) {
+	s := new(tape)
+	for i := range 20 {
+		s.add(10*ms, fmt.Sprintf("set %d", i))
+	}
+	r, test, to := replay.Open(s, lamps, nil), judging(above(10.5)), replay.Moment{Seq: 20}
+	want, err := bisect.Find(t.Context(), r, replay.Moment{}, to, test, bisect.Config{})
+	require.NoError(t, err)
+	list, err := bisect.Stretches(t.Context(), r, replay.MomentRange{To: to}, test, nil)
+	require.NoError(t, err)
+	search := bisect.New(list, bisect.Options{})
+	require.NoError(t, search.Judge(0, bisect.Good))
+	require.NoError(t, search.Judge(len(list)-1, bisect.Bad))
+	var judged, within int
+	got, err := bisect.Continue(t.Context(), r, search, test, bisect.Config{Judged: func(j bisect.Judged) {
+		if judged++; j.Onset {
+			within++
+		}
+	}})
+	require.NoError(t, err)
+	assert.Equal(t, want.Onset, got.Onset)
+	assert.Equal(t, want.Tests-2, judged, "the ends are judged already")
+	assert.Equal(t, got.Tests-got.Judgments+2, within)
 }

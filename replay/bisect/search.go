@@ -25,6 +25,17 @@ func (g Goal) String() string {
 	return fmt.Sprintf("goal(%d)", uint8(g))
 }
 
+// GoalByName returns the goal whose String is name, or false if there is none. The empty
+// name means [Any].
+func GoalByName(name string) (Goal, bool) {
+	for g := Any; g <= AllPhases; g++ {
+		if name == g.String() {
+			return g, true
+		}
+	}
+	return Any, name == ""
+}
+
 // Purpose says why a search wants a stretch judged.
 type Purpose uint8
 

@@ -75,6 +75,11 @@ func TestSearch(t *testing.T) {
 			"end:0 end:5 halve:2 halve:3 probe:1 probe:4 ", "2|3 islands 1-1 bad 4-4 good conclusive",
 		},
 		{
+			"an island refutes the assumption", "..#....###", "abcdefghij", 1,
+			bisect.Options{Probes: 2},
+			"end:0 end:9 halve:4 halve:6 halve:7 probe:2 probe:5 ", "6|7 islands 2-2 bad ",
+		},
+		{
 			"shared judgments", ".##..##", "Xaabbcc", 1,
 			bisect.Options{Probes: 8},
 			"end:0 end:6 halve:2 probe:3 ", "0|1 islands 3-4 good conclusive",
@@ -181,6 +186,8 @@ func TestSearchAnyAgainstTheModel(t *testing.T) {
 		if c.Conclusive() {
 			require.Equal(t, runs(truth), c.Phases)
 		}
+		assumes := c.Judged < len(truth) && len(c.Islands()) == 0
+		require.Equal(t, assumes, c.Assumes() != "")
 		require.Empty(t, c.Conflicts)
 		skips := 0
 		for i := range s.Stretches() {

@@ -148,6 +148,10 @@ type sideWalk struct {
 
 	entry eventlog.Entry // the left one that was applied last
 	grid  bool           // something moves, and the stages differ
+
+	// stageAlone says that the sides have the same marks, so that pictures differ only if
+	// stages or episodes do.
+	stageAlone bool
 }
 
 // openInterval is an interval that has not ended.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"reflect"
 	"slices"
 	"time"
 
@@ -26,6 +28,7 @@ type half struct {
 	sent   commandRecorder // since the last moment
 
 	director []byte // its state as JSON, at the last entry
+	stage    []byte // its state, when it was compared last
 }
 
 func newHalf(travel *replay.Replay) *half {
@@ -75,8 +78,23 @@ func (h *half) changing(f *stage.Frame) bool {
 	if f == nil {
 		return false
 	}
-	n := len(f.Sounds)
-	return session.StageOf(h.fold).Moving() || n > 0 && f.At-f.Sounds[n-1].At < picture.SoundLasts
+	for range f.ShownSounds() {
+		return true
+	}
+	return session.StageOf(h.fold).Moving()
+}
+
+// appendStage returns the state of the stage, until the next call.
+func (h *half) appendStage() []byte {
+	h.stage = session.StageOf(h.fold).Append(h.stage[:0])
+	return h.stage
+}
+
+// stageAlone reports whether the picture depends on the stage alone. An episode casts
+// figures for its characters.
+func (h *half) stageAlone() bool {
+	d := session.DirectorOf(h.fold)
+	return d == nil || d.Episode() == nil
 }
 
 // frame returns the picture as a value, nil without a stage.
@@ -95,7 +113,7 @@ func SameFrame(a, b *stage.Frame) bool {
 		return a == b
 	}
 	// Equal values are drawn alike; others may be.
-	if a.Mark == b.Mark && bytes.Equal(a.Scene.Value(), b.Scene.Value()) && slices.Equal(a.Figures, b.Figures) && slices.Equal(a.Beams, b.Beams) && slices.Equal(a.Sounds, b.Sounds) {
+	if a.Mark == b.Mark && bytes.Equal(a.Scene.Value(), b.Scene.Value()) && slices.Equal(a.Figures, b.Figures) && slices.Equal(a.Beams, b.Beams) && sameSounds(a, b) {
 		return true
 	}
 	// Comparing the frames is much faster than drawing them, and is enough if they differ.
@@ -103,6 +121,19 @@ func SameFrame(a, b *stage.Frame) bool {
 		return false
 	}
 	return picture.Draw(a, picture.Options{}).Hash() == picture.Draw(b, picture.Options{}).Hash()
+}
+
+// sameSounds reports whether two frames show the same notes of sounds, equally faded.
+func sameSounds(a, b *stage.Frame) bool {
+	next, stop := iter.Pull(b.ShownSounds())
+	defer stop()
+	for sound := range a.ShownSounds() {
+		if other, ok := next(); !ok || other != sound || a.At != b.At {
+			return false
+		}
+	}
+	_, more := next()
+	return !more
 }
 
 // look keeps the director's state as JSON, without the names of the episode.
@@ -151,7 +182,7 @@ func (w *sideWalk) compare(kind replay.MomentKind) error {
 	if commands.differs() {
 		w.count(&commands)
 	}
-	if err := w.comparePictures(now); err != nil {
+	if err := w.comparePictures(now, first); err != nil {
 		return err
 	}
 	if kind == replay.EntryMoment || first {
@@ -184,8 +215,15 @@ func (w *sideWalk) count(c *CommandDifference) {
 	}
 }
 
-func (w *sideWalk) comparePictures(now replay.ExaminedMoment) error {
+func (w *sideWalk) comparePictures(now replay.ExaminedMoment, first bool) error {
 	left, right := w.halves[0], w.halves[1]
+	// Equal states are drawn alike, and comparing them is faster than making frames.
+	alike := bytes.Equal(left.appendStage(), right.appendStage())
+	if alike && w.stageAlone && left.stageAlone() && right.stageAlone() && !first {
+		w.note(DifferencePart{Kind: StagePicture}, now, false)
+		w.grid = false
+		return nil
+	}
 	a, err := left.frame(w.ctx, now.Moment)
 	if err != nil {
 		return err
@@ -193,6 +231,9 @@ func (w *sideWalk) comparePictures(now replay.ExaminedMoment) error {
 	b, err := right.frame(w.ctx, now.Moment)
 	if err != nil {
 		return err
+	}
+	if first {
+		w.stageAlone = a == nil || b == nil || a.Mark == b.Mark
 	}
 	same := SameFrame(a, b)
 	w.note(DifferencePart{Kind: StagePicture}, now, !same)
@@ -203,7 +244,7 @@ func (w *sideWalk) comparePictures(now replay.ExaminedMoment) error {
 		w.diff.Pictured = now
 	}
 	// Two movements with the same ends differ on the way.
-	w.grid = (left.changing(a) || right.changing(b)) && left.fold.Digest(session.ProjectionStage) != right.fold.Digest(session.ProjectionStage)
+	w.grid = !alike && (left.changing(a) || right.changing(b))
 	return nil
 }
 
@@ -304,7 +345,7 @@ func (c *CommandDifference) differs() bool { return c.Reordered || len(c.Left) >
 
 // commandDifference compares the commands of one instant.
 func commandDifference(left, right []choreography.Command) (d CommandDifference, err error) {
-	if len(left) == 0 && len(right) == 0 {
+	if slices.EqualFunc(left, right, sameCommand) {
 		return d, nil
 	}
 	var keys [2][]string
@@ -338,6 +379,14 @@ func commandDifference(left, right []choreography.Command) (d CommandDifference,
 		d.Left, d.Right, d.Reordered = slices.Clone(left), slices.Clone(right), true
 	}
 	return d, nil
+}
+
+// sameCommand reports whether two commands are equal without the ids of their performances.
+// If it does not, their keys may still be equal.
+func sameCommand(a, b choreography.Command) bool {
+	return a.Kind == b.Kind && a.At == b.At && a.Action == b.Action && a.EntityRef == b.EntityRef && a.Duration == b.Duration &&
+		a.Easing == b.Easing && a.Progress == b.Progress && a.Elapsed == b.Elapsed && a.CorrelationID == b.CorrelationID &&
+		a.InterruptedBy == b.InterruptedBy && reflect.DeepEqual(a.Params, b.Params)
 }
 
 // commandKey is a command without the id of its performance.

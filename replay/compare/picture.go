@@ -40,14 +40,26 @@ func Pictures(left, right *projection.Fold) (*PictureDiff, error) {
 }
 
 // Frames compares the pictures of two frames, of which one may be nil.
-func Frames(a, b *stage.Frame) (*PictureDiff, error) {
+func Frames(a, b *stage.Frame) (*PictureDiff, error) { return new(FrameComparer).Compare(a, b) }
+
+// FrameComparer is [Frames] for many frames: it keeps what their pictures have in common,
+// such as backgrounds. The zero value is ready. It is not safe for concurrent use.
+type FrameComparer struct {
+	// Two, because an image is valid until the next one of its rasterizer.
+	before, after *picture.Rasterizer
+}
+
+// Compare compares the pictures of two frames, of which one may be nil.
+func (c *FrameComparer) Compare(a, b *stage.Frame) (*PictureDiff, error) {
 	if a == nil || b == nil {
 		return &PictureDiff{Share: 1}, nil
 	}
+	if c.before == nil {
+		c.before, c.after = picture.NewRasterizer(), picture.NewRasterizer()
+	}
 	d := &PictureDiff{Figures: picture.Differences(a, b, 0)}
-	// Two rasterizers, because an image is valid until the next one of its rasterizer.
-	before := picture.NewRasterizer().Image(picture.Draw(a, picture.Options{Width: pictureWidth}), 0)
-	after := picture.NewRasterizer().Image(picture.Draw(b, picture.Options{Width: pictureWidth}), 0)
+	before := c.before.Image(picture.Draw(a, picture.Options{Width: pictureWidth}), 0)
+	after := c.after.Image(picture.Draw(b, picture.Options{Width: pictureWidth}), 0)
 	diff, err := picture.DiffImages(before, after, nil, 0)
 	if _, ok := errors.AsType[*picture.SizeError](err); ok {
 		d.Share = 1

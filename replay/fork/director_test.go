@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,12 +15,14 @@ import (
 
 	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/director"
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/director/history"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/replay/fork"
 	"github.com/sajou-dev/sajou-go/replay/variant"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // joined records an episode whose beats become signals, and whose flags are set by effects
@@ -311,4 +314,33 @@ func TestDirectorProperty(t *testing.T) {
 	})
 	assert.NotZero(t, played)
 	assert.NotZero(t, refused)
+}
+
+// An episode is set to one with the same id only, since the events of the director name it.
+func TestSetEpisode(t *testing.T) {
+	eng := enginetest.Memory(t, sajou.Config{})
+	enginetest.PlayDinner(t, eng, enginetest.InTurn(enginetest.DinnerAnswers))
+	log, err := eng.Log().Session("dinner")
+	require.NoError(t, err)
+	found := 0
+	for e, err := range log.Entries(t.Context(), 1) {
+		require.NoError(t, err)
+		d, err := session.DeclarationOf(&e)
+		if err != nil || d.Word() != episode.Word {
+			continue
+		}
+		found++
+		set := func(old, with string) error {
+			text := strings.Replace(string(d.Value().AppendJSON(nil)), old, with, 1)
+			value, err := signal.ParseValue([]byte(text))
+			require.NoError(t, err)
+			_, err = fork.New(t.Context(), log, fork.Config{Edits: variant.Edits{Set: map[eventlog.Seq][]byte{e.Seq: session.AppendWord(nil, d.Word(), value)}}})
+			return err
+		}
+		require.NoError(t, set("", ""))
+		err = set(strconv.Quote(d.Name()), `"another"`)
+		require.ErrorIs(t, err, variant.ErrChange)
+		require.ErrorContains(t, err, fmt.Sprintf("it declares the episode %q, which the events of the director name; keep its id", d.Name()))
+	}
+	require.Positive(t, found)
 }

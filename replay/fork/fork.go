@@ -36,6 +36,7 @@
 // # Cost
 //
 // New folds the world and the director once over the whole session, and Batches once more.
+// So a fork that was interrupted is continued at that cost again.
 // The memory of decided requests grows with their number; entries are not kept.
 //
 // docs/glossary.md has the nouns of all packages.

@@ -19,7 +19,9 @@
 // behind it, and the pictures. Three things are no difference: the numbers of the two
 // entries in ids and members, which are exchanged; the stage's lists of recent sounds,
 // diagnostics and unresolved references; and the origin of session time, which the first
-// timestamp gives. A comparison ends where all states are equal to the byte, or at a limit.
+// timestamp gives. A comparison ends where all states are equal, of the stage all but these
+// lists and the counts of diagnostics, or at a limit. Nothing that comes later depends on
+// those.
 //
 // A difference has a [SwapCause]. It is that of the order if there is one too when both signals
 // come at the time of the second. Otherwise the pair differs only because each
@@ -87,8 +89,8 @@ type Swap struct {
 	Pictured replay.Moment
 
 	// Healed says that the views are alike again from Heals on, up to Until, the last
-	// moment that was compared. If Equal is set, the states are equal at Until, so they
-	// stay so.
+	// moment that was compared. If Equal is set, the states are equal at Until, apart from
+	// what is not compared, so they stay so.
 	Healed bool
 	Heals  replay.Moment
 	Equal  bool
@@ -104,7 +106,7 @@ type Stats struct {
 	Same     int // that make no difference; with those that may, see Open
 	Order    int
 	Timing   int
-	Open     int          // of Same: their states were alike, but not equal to the byte, where the comparison ended
+	Open     int          // of Same: their states were alike, but not equal, where the comparison ended
 	Other    int          // neighbors within the distance that are not both signals
 	Apart    int          // neighboring signals that are further apart
 	Last     eventlog.Seq // the first entry of the last pair that was looked at
@@ -141,7 +143,8 @@ type search struct {
 	found  func(*Swap) error
 	stats  Stats
 
-	base *projection.Fold // right after the entry in front of the pair
+	base  *projection.Fold // right after the entry in front of the pair
+	paint compare.FrameComparer
 }
 
 func (s *search) run() error {
@@ -206,11 +209,11 @@ func (s *search) pair(a, b *eventlog.Entry) error {
 	if swap.Gap > 0 {
 		at := *a
 		at.At = b.At
-		together, _, err := s.compare(at, *b)
+		matters, err := s.matters(at, *b)
 		if err != nil {
 			return err
 		}
-		if together == nil {
+		if !matters {
 			swap.Cause = ByTiming
 		}
 	}
@@ -235,25 +238,35 @@ func arrives(e *eventlog.Entry) bool {
 // nothing differs, and whether the states became equal.
 func (s *search) compare(a, b eventlog.Entry) (swap *Swap, equal bool, err error) {
 	t := trial{search: s, first: a.Seq}
+	err = t.swapped(a, b)
+	return t.swap, t.equal, err
+}
+
+// matters reports whether two entries in both orders make any difference.
+func (s *search) matters(a, b eventlog.Entry) (bool, error) {
+	t := trial{search: s, first: a.Seq, once: true}
+	err := t.swapped(a, b)
+	return t.swap != nil, err
+}
+
+// swapped folds two entries in both orders and compares what follows.
+func (t *trial) swapped(a, b eventlog.Entry) (err error) {
 	// The content travels, the numbers and times stay.
 	other := [2]eventlog.Entry{a, b}
 	other[0].Data, other[1].Data = b.Data, a.Data
 	for i, list := range [2][2]eventlog.Entry{{a, b}, other} {
-		if t.folds[i], err = s.base.Clone(); err != nil {
-			return nil, false, fmt.Errorf("order: %w", err)
+		if t.folds[i], err = t.base.Clone(); err != nil {
+			return fmt.Errorf("order: %w", err)
 		}
 		for j := range list {
 			if err := t.folds[i].Apply(&list[j]); err != nil {
-				return nil, false, fmt.Errorf("order: %w", err)
+				return fmt.Errorf("order: %w", err)
 			}
 		}
 		t.folds[i].Advance(b.At)
 	}
 	t.entry = b.At
-	if err := t.run(); err != nil {
-		return nil, false, err
-	}
-	return t.swap, t.equal, nil
+	return t.run()
 }
 
 // trial compares the states behind a pair.
@@ -262,9 +275,11 @@ type trial struct {
 	first eventlog.Seq
 	folds [2]*projection.Fold // as recorded, and swapped
 	entry time.Duration       // of the entry that was applied last
+	once  bool                // whether anything differs is enough
 	swap  *Swap
 	equal bool
-	done  int // entries
+	done  int       // entries
+	buf   [2][]byte // of states that are compared
 
 	picture  *compare.PictureDiff // the first that differs
 	pictured replay.Moment

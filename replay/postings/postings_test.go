@@ -92,6 +92,12 @@ func TestTable(t *testing.T) {
 			seqs, err := table.Seqs(key)
 			require.NoError(t, err)
 			require.Equal(t, e.of(key, eventlog.Seq(len(e))), seqs, key)
+			upTo, most := eventlog.Seq(rapid.IntRange(0, len(e)+3).Draw(t, "up to")), rapid.IntRange(0, 30).Draw(t, "most")
+			want := e.of(key, min(upTo, eventlog.Seq(len(e))))
+			last, err := table.Last(key, upTo, most)
+			require.NoError(t, err)
+			require.ElementsMatch(t, want[max(0, len(want)-most):], last, "%s up to %d", key, upTo)
+			require.True(t, slices.IsSorted(last))
 		}
 		for want := eventlog.Seq(len(e)) / 3 * 3; want > 0; want -= 3 {
 			data, after, to, err := table.ChunkBefore(want + eventlog.Seq(rapid.IntRange(0, 2).Draw(t, "behind")))

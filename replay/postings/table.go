@@ -184,22 +184,56 @@ func (t *Table) Head() eventlog.Head {
 // A different key may have the same hash, so some of them can be wrong; none is missing.
 func (t *Table) Seqs(key string) ([]eventlog.Seq, error) {
 	var all []eventlog.Seq
-	k := keyOf(key)
 	for i := range t.segments {
+		var err error
+		if all, err = t.seqs(all, &t.segments[i], keyOf(key)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Last returns the last entries up to one at which a key occurs, in order: most of them, or
+// fewer if there are not so many. As those of [Table.Seqs], some can be wrong. It reads the
+// segments from that entry backwards, and no more than it needs.
+func (t *Table) Last(key string, upTo eventlog.Seq, most int) ([]eventlog.Seq, error) {
+	var list []eventlog.Seq
+	for i := range slices.Backward(t.segments) {
+		if len(list) >= most {
+			break
+		}
 		s := &t.segments[i]
-		// The key may begin at the end of the page before the first that begins with it.
-		first := max(0, sort.Search(len(s.pages), func(i int) bool { return s.pages[i].of >= k })-1)
-		for _, p := range s.pages[first:] {
-			if p.of > k {
-				break
-			}
-			page, err := t.item(p)
-			if err != nil {
-				return nil, err
-			}
-			if all, err = s.find(all, page, k); err != nil {
-				return nil, err
-			}
+		if s.after >= upTo {
+			continue
+		}
+		here, err := t.seqs(nil, s, keyOf(key))
+		if err != nil {
+			return nil, err
+		}
+		if n, found := slices.BinarySearch(here, upTo); found {
+			here = here[:n+1]
+		} else {
+			here = here[:n]
+		}
+		list = slices.Concat(here, list)
+	}
+	return list[max(0, len(list)-most):], nil
+}
+
+// seqs appends the entries of a key in a segment.
+func (t *Table) seqs(all []eventlog.Seq, s *segment, key uint64) ([]eventlog.Seq, error) {
+	// The key may begin at the end of the page before the first that begins with it.
+	first := max(0, sort.Search(len(s.pages), func(i int) bool { return s.pages[i].of >= key })-1)
+	for _, p := range s.pages[first:] {
+		if p.of > key {
+			break
+		}
+		page, err := t.item(p)
+		if err != nil {
+			return nil, err
+		}
+		if all, err = s.find(all, page, key); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

@@ -87,6 +87,24 @@ func Blame(ctx context.Context, r *replay.Replay, path StatePath, at replay.Mome
 	return b, fmt.Errorf("%w: no entry up to %v has set %v", ErrNever, at, path)
 }
 
+// Existed returns [ErrNever] if the state never had a value up to a moment. A value that
+// is gone, or was there before the first entry, did exist.
+func Existed(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment) error {
+	end, err := r.At(ctx, at)
+	if err != nil {
+		return err
+	}
+	return path.existed(ctx, r, end, at)
+}
+
+func (p StatePath) existed(ctx context.Context, r *replay.Replay, end *projection.Fold, at replay.Moment) error {
+	if _, has := p.In(end); has {
+		return nil
+	}
+	_, err := Blame(ctx, r, p, at)
+	return err
+}
+
 // search looks for the last setting behind an entry and up to a moment, back over
 // stretches of growing length.
 func (b *Blamed) search(ctx context.Context, r *replay.Replay, low eventlog.Seq, to replay.Moment) (found bool, err error) {

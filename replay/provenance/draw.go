@@ -8,6 +8,10 @@ import (
 	"unicode/utf8"
 )
 
+// maxIndent bounds the indentation of [Slice.Text], because a chain of decisions can be as
+// long as the session.
+const maxIndent = 30
+
 // Text returns the graph as an indented tree, one dependency a line. A node with several
 // dependants is continued at its first place only; the others end with "(above)". A "~"
 // marks a dependency that is not exact.
@@ -30,7 +34,7 @@ func (s *Slice) Text() string {
 			if shown[e.To] {
 				again = " (above)"
 			}
-			fmt.Fprintf(&b, "%s%s %s %s%s\n", strings.Repeat("  ", depth), mark, e.Reason, s.nodeText(e.To), again)
+			fmt.Fprintf(&b, "%s%s %s %s%s\n", strings.Repeat("  ", min(depth, maxIndent)), mark, e.Reason, s.nodeText(e.To), again)
 			if again == "" {
 				below(e.To, depth+1)
 			}
@@ -122,7 +126,7 @@ func (s *Slice) SVG() string {
 	for i := range s.Nodes {
 		left, top := x[column[i]], margin+row[i]*rowHeight
 		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" rx="4" fill="%s" stroke="#334155"/>`+"\n",
-			left, top, width[column[i]], boxHeight, map[string]string{"value": "#fef3c7", "act": "#dbeafe", "performance": "#ede9fe", "entry": "#dcfce7"}[s.Nodes[i].Kind])
+			left, top, width[column[i]], boxHeight, map[string]string{"value": "#fef3c7", "act": "#dbeafe", "performance": "#ede9fe", "entry": "#dcfce7", "intent": "#fce7f3", "view": "#e0f2fe"}[s.Nodes[i].Kind])
 		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n", left+margin/2, top+boxHeight/2+4, xmlText(texts[i]))
 	}
 	b.WriteString("</svg>\n")

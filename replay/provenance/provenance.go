@@ -24,6 +24,15 @@
 // signal that kept something from happening may have no edge. If the value differs, the
 // slice grows until it does not; see [Precision].
 //
+// Of a value of the world, Why follows the effects that set its parts, the intents that
+// asked for them, their generations, the views that the intents name as their context, and
+// the entries whose outcome these views show. Of a value of the director it follows the
+// events: turns, guidances, responses, judgments, verdicts, choices, and the beats and flags
+// that a beat requires. A signal that an episode made of an event is followed to that event,
+// and a flag that a signal or an effect has set to that entry. These edges are what the
+// entries record. That an agent used what its view showed, and a character its guidance, no
+// entry says: such edges are not exact, and neither is the state that an effect met.
+//
 // [Minimize] leaves out signals as long as a condition holds. [Standalone] makes a
 // recording of its own of the rest, and a scenario for package choreography/rehearsal.
 //

@@ -12,12 +12,14 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
+	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// ErrNoSlice says that a value does not come from signals and choreographies alone.
-var ErrNoSlice = errors.New("provenance: not a value of the stage")
+// ErrNoSlice says that a value is of a projection whose causes are not followed.
+var ErrNoSlice = errors.New("provenance: not a value of the stage, the world or the director")
 
 // Precision says how the signals of a [Slice] were found.
 type Precision uint8
@@ -31,16 +33,22 @@ const (
 	WithPerformances
 	// AllSignals: a replay with fewer signals gave another value, so all count.
 	AllSignals
+	// AsRecorded: the slice is of a value of the world or the director, and follows what
+	// their entries record. No replay checks it, because a decision that is an entry does
+	// not change when others are left out.
+	AsRecorded
 )
 
-// String returns "edges", "performances" or "all".
-func (p Precision) String() string { return [...]string{"edges", "performances", "all"}[p] }
+// String returns "edges", "performances", "all" or "recorded".
+func (p Precision) String() string { return [...]string{"edges", "performances", "all", "recorded"}[p] }
 
-// DependencyNode is a value, an act, a performance or an entry that a value depends on.
+// DependencyNode is a value, or something that it depends on.
 type DependencyNode struct {
-	Kind   string // "value", "act", "performance" or "entry"
-	Text   string
-	Seq    eventlog.Seq // of an entry; of an act and a performance that of their signal
+	Kind string // "value", "act", "performance", "entry", "intent" or "view"
+	Text string
+	// Seq is that of an entry, of an act and a performance that of their signal, of an
+	// intent that of its effect, and of a view 0.
+	Seq    eventlog.Seq
 	Moment replay.Moment
 }
 
@@ -62,11 +70,15 @@ type Slice struct {
 	Nodes  []DependencyNode
 	Edges  []Dependency // ordered by From
 
-	// Signals are the numbers of the signals of the slice. A replay with these signals
-	// alone, and all other entries, gives the same value; that was checked.
+	// Signals are the numbers of the signals of the slice. Of a value of the stage, a replay
+	// with these signals alone, and all other entries, gives the same value; that was
+	// checked, unless Precision is AllSignals. Signals behind a decision of the director
+	// are nodes only.
 	Signals   []eventlog.Seq
-	Of        int // the number of signals up to the moment
+	Of        int            // the number of signals up to the moment
+	Entries   []eventlog.Seq // all entries of the slice, in order
 	Precision Precision
+	Cut       bool // the graph has more decisions than a slice can have
 
 	// What is in the graph already. A slice can have as many nodes as the session has
 	// signals, so a search through the lists would be quadratic.
@@ -74,23 +86,41 @@ type Slice struct {
 	entryNodes map[eventlog.Seq]int
 }
 
-// Why returns the causal slice of a value of the stage at a moment. Its signals are
-// checked by a replay: if the edges do not suffice, further signals are added, as
-// Precision says. The error is [ErrNoSlice] for a path of another projection: decisions
-// about the world and the director are entries themselves, and [Blame] names them.
+// Why returns the causal slice of a value of the stage, the world or the director at a
+// moment. The signals of a value of the stage are checked by a replay: if the edges do not
+// suffice, further signals are added, as Precision says. The error is [ErrNoSlice] for a
+// path of another projection, and [ErrNever] for a value that the state never had up to the
+// moment.
 func Why(ctx context.Context, r *replay.Replay, path StatePath, at replay.Moment) (*Slice, error) {
-	if path.names[0] != session.ProjectionStage {
+	switch path.names[0] {
+	case session.ProjectionStage, session.ProjectionWorld, session.ProjectionDirector:
+	default:
 		return nil, fmt.Errorf("%w: %v; blame names the entry that has set it", ErrNoSlice, path)
-	}
-	same, err := Same(ctx, r, path, at)
-	if err != nil {
-		return nil, err
 	}
 	end, err := r.At(ctx, at)
 	if err != nil {
 		return nil, err
 	}
+	if err := path.existed(ctx, r, end, at); err != nil {
+		return nil, err
+	}
 	t, err := newTrial(ctx, r, at)
+	if err != nil {
+		return nil, err
+	}
+	if path.names[0] != session.ProjectionStage {
+		return whyDecided(ctx, t, path, at, end)
+	}
+	s, err := whyStaged(ctx, r, t, path, at, end)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.withDecisions(ctx, t)
+}
+
+// whyStaged returns the slice of a value of the stage up to its signals.
+func whyStaged(ctx context.Context, r *replay.Replay, t *trial, path StatePath, at replay.Moment, end *projection.Fold) (*Slice, error) {
+	same, err := Same(ctx, r, path, at)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +182,13 @@ func (s *Slice) collect(t *trial) {
 		}
 	}
 	s.Signals = slices.Sorted(maps.Keys(seen))
+	s.order()
+}
+
+// order orders the edges by their first node, and fills Entries.
+func (s *Slice) order() {
 	slices.SortStableFunc(s.Edges, func(a, b Dependency) int { return a.From - b.From })
+	s.Entries = slices.Sorted(maps.Keys(s.entryNodes))
 }
 
 func (s *Slice) node(n DependencyNode) int {
@@ -178,17 +214,34 @@ func (s *Slice) entry(t *trial, seq eventlog.Seq) int {
 	if sig, err := session.SignalOf(e); err == nil {
 		text += ", " + sig.Type
 	} else if word, v, err := session.WordOf(e); err == nil {
-		text += ", " + word
-		for _, member := range [...]string{"id", "name", "title"} {
-			if name := v.TextOf(member); name != "" {
-				text += " " + name
-				break
-			}
-		}
+		text += ", " + wordText(e.Kind, word, v)
 	}
 	n := s.node(DependencyNode{Kind: "entry", Text: text, Seq: seq, Moment: replay.Moment{Seq: seq}})
 	s.entryNodes[seq] = n
 	return n
+}
+
+// wordText names the content of any entry but a signal, as in "beatLanded salary".
+func wordText(kind eventlog.Kind, word string, v signal.Value) string {
+	members := []string{"id", "name", "title"}
+	switch kind {
+	case eventlog.KindEffect:
+		members = []string{"kind", "source_id", "agent_id", "req_id"}
+	case eventlog.KindBeat:
+		members = []string{"beat", "choice_point", "choice", "flag", "objective", "prop", "episode", "verdict", "role"}
+	default:
+	}
+	text, found := word, false
+	for _, member := range members {
+		if name := v.TextOf(member); name != "" && !(found && kind == eventlog.KindDefine) {
+			text += " " + name
+			found = true
+		}
+	}
+	if turn := v.IntOf("turn"); turn > 0 && kind == eventlog.KindBeat {
+		text += fmt.Sprintf(", turn %d", turn)
+	}
+	return text
 }
 
 // performance is the key of a performance.

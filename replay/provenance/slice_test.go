@@ -54,6 +54,11 @@ func TestSlicesSuffice(t *testing.T) {
 		same, err := provenance.Same(ctx, m.replay(), path, at)
 		require.NoError(t, err)
 		s, err := provenance.Why(ctx, m.replay(), path, at)
+		if never := provenance.Existed(ctx, m.replay(), path, at); never != nil {
+			require.ErrorIs(t, never, provenance.ErrNever)
+			require.ErrorIs(t, err, provenance.ErrNever)
+			return
+		}
 		require.NoError(t, err)
 		count[s.Precision]++
 		require.True(t, holdsWith(t, m, at, same, s.Signals))

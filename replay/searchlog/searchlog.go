@@ -8,6 +8,9 @@
 //	{"verdict":"bad","moment":"36+50ms","input":"77d1…","by":"person"}
 //	{"undo":true}
 //
+// The first line has further members if they are not the default: "every", "find", "probes",
+// "define" and "terms", and in "test" the arguments and flags of the test.
+//
 // # What is checked
 //
 // A verdict counts for the input that was judged, so it holds its hash. [SearchLog.Resume]
@@ -58,7 +61,7 @@ func malformed(format string, args ...any) error {
 type SearchedTest struct {
 	Kind   string            `json:"kind"`             // "person", "where", "image" or "program"
 	Args   []string          `json:"args,omitempty"`   // the expression, or the command line
-	Flags  map[string]string `json:"flags,omitempty"`  // the options of an image test, and the time limit of a program, by the names of their flags
+	Flags  map[string]string `json:"flags,omitempty"`  // that refine the test, by their names, such as "max-diff", "see" and "repeat"
 	Digest string            `json:"digest,omitempty"` // of all that determines the verdicts but the input
 }
 
@@ -67,11 +70,14 @@ type SearchSubject struct {
 	Version     int          `json:"bisect"`
 	Session     string       `json:"session"`
 	Head        string       `json:"head"`        // of the session when the search began, as "seq:hash"
-	Definitions string       `json:"definitions"` // digest of the declarations up to the head
+	Definitions string       `json:"definitions"` // digest of the declarations up to the head, and of the files of Define
 	Good        string       `json:"good"`        // the ends, as moments
 	Bad         string       `json:"bad"`
-	Every       string       `json:"every,omitempty"` // the step of a grid of session time whose moments are compared too
-	Terms       []string     `json:"terms,omitempty"` // the words for good and bad, if they are others
+	Every       string       `json:"every,omitempty"`  // the step of a grid of session time whose moments are compared too
+	Find        string       `json:"find,omitempty"`   // the name of a bisect.Goal; the default is bisect.Any
+	Probes      *int         `json:"probes,omitempty"` // as in bisect.Options; the default is bisect.DefaultProbes
+	Define      []string     `json:"define,omitempty"` // the files of definitions through which the session is seen
+	Terms       []string     `json:"terms,omitempty"`  // the words for good and bad, if they are others
 	Test        SearchedTest `json:"test"`
 }
 
@@ -202,6 +208,9 @@ func (s *SearchSubject) check() error {
 	if _, err := s.Step(); err != nil {
 		return err
 	}
+	if _, err := s.Options(); err != nil {
+		return err
+	}
 	for _, end := range []string{s.Good, s.Bad} {
 		if _, err := moment(end); err != nil {
 			return err
@@ -220,6 +229,19 @@ func (s *SearchSubject) Step() (time.Duration, error) {
 		return 0, malformed("the step %.80q is not a duration of at least 1ms", s.Every)
 	}
 	return d, nil
+}
+
+// Options returns the options of the search.
+func (s *SearchSubject) Options() (bisect.Options, error) {
+	o := bisect.Options{Probes: bisect.DefaultProbes}
+	if s.Probes != nil {
+		o.Probes = *s.Probes
+	}
+	var ok bool
+	if o.Goal, ok = bisect.GoalByName(s.Find); !ok || o.Probes < 0 {
+		return o, malformed("it cannot find %.80q with %d probes", s.Find, o.Probes)
+	}
+	return o, nil
 }
 
 // moment reads a moment as its String method writes it.

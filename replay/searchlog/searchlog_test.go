@@ -115,6 +115,24 @@ func TestChanges(t *testing.T) {
 	assert.Equal(t, "not in the range", changed.Now)
 }
 
+// The options are those of the first line, or the default.
+func TestOptions(t *testing.T) {
+	first := string(text(t))
+	for log, want := range map[string]bisect.Options{
+		first: {Goal: bisect.Any, Probes: bisect.DefaultProbes},
+		strings.Replace(first, `"test"`, `"find":"last","probes":0,"define":["a.json"],"test"`, 1): {Goal: bisect.Last},
+	} {
+		l, err := searchlog.Read(strings.NewReader(log))
+		require.NoError(t, err)
+		options, err := l.Subject.Options()
+		require.NoError(t, err)
+		assert.Equal(t, want, options)
+		again, err := l.Text()
+		require.NoError(t, err)
+		assert.Equal(t, log, string(again))
+	}
+}
+
 func TestMalformed(t *testing.T) {
 	first := string(text(t))
 	for name, log := range map[string]string{
@@ -128,6 +146,8 @@ func TestMalformed(t *testing.T) {
 		"no moment":         strings.Replace(first, `"good":"1"`, `"good":"one"`, 1),
 		"one term":          strings.Replace(first, `"test"`, `"terms":["a"],"test"`, 1),
 		"equal terms":       strings.Replace(first, `"test"`, `"terms":["a","a"],"test"`, 1),
+		"unknown goal":      strings.Replace(first, `"test"`, `"find":"some","test"`, 1),
+		"negative probes":   strings.Replace(first, `"test"`, `"probes":-1,"test"`, 1),
 		"undo at once":      first + string(searchlog.Undo()),
 		"no verdict":        first + "{}\n",
 		"unknown verdict":   first + strings.Replace(string(text(t, bisect.Bad)[len(first):]), `"bad"`, `"worse"`, 1),

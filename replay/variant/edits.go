@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/chain"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -96,9 +97,29 @@ func (b *builder) set(ctx context.Context, c *Edits) error {
 		if err := check(p.set); err != nil {
 			return impossible("entry %d cannot be set: %w", seq, err)
 		}
+		if err := sameEpisode(&e, c.Set[seq]); err != nil {
+			return impossible("entry %d cannot be set: %w", seq, err)
+		}
 		if seq == 1 && session.RulesOf(&e) != session.RulesOf(&eventlog.Entry{Seq: 1, Kind: e.Kind, Data: p.set.Data}) {
 			return impossible("entry 1 cannot be set to one of other rules")
 		}
+	}
+	return nil
+}
+
+// sameEpisode refuses an episode in the place of one with another id: the recorded events of
+// the director name that one.
+func sameEpisode(e *eventlog.Entry, data []byte) error {
+	was, err := session.DeclarationOf(e)
+	if err != nil || was.Word() != episode.Word {
+		return nil //nolint:nilerr // it declares no episode
+	}
+	now, err := session.DeclarationOf(&eventlog.Entry{Seq: e.Seq, Kind: e.Kind, At: e.At, Data: data})
+	switch {
+	case err != nil:
+		return err
+	case now.Word() != episode.Word || now.Name() != was.Name():
+		return fmt.Errorf("it declares the episode %q, which the events of the director name; keep its id", was.Name())
 	}
 	return nil
 }

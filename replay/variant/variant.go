@@ -9,7 +9,7 @@
 //
 // # Edits
 //
-//   - Set gives an entry other data. Its kind and its time stay.
+//   - Set gives an entry other data. Its kind and its time stay. An episode keeps its id.
 //   - Drop puts an entry in the place of another one that says so, ["dropped", {}]. It
 //     changes no state except the numbers of entries that the session itself counts.
 //     Session time still reaches it.

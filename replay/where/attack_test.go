@@ -360,3 +360,22 @@ func TestAttackDamage(t *testing.T) {
 		}
 	}
 }
+
+// Values are compared up to a depth of four times that of a signal's values, and no deeper:
+// an entry that was not checked can be as deep as it is long.
+func TestDepthOfComparison(t *testing.T) {
+	const most = 4 * signal.MaxDepth
+	p, err := where.Compile(`entry.payload == entry.payload`, testSet(t))
+	require.NoError(t, err)
+	head := []byte{0x97, 0xa1, 's', 0xa1, 'x', 1, 0xa1, 's', 0xc0, 0xc0}
+	for _, lists := range []int{1, most - 2, most - 1, most, most + 1} { // the number within is one deeper
+		data := append(append(head[:len(head):len(head)], strings.Repeat("\x91", lists)...), 1)
+		same, err := p.Match(t.Context(), where.Input{Entry: &eventlog.Entry{Seq: 1, Kind: eventlog.KindSignal, Data: data}})
+		if lists < most {
+			require.NoError(t, err, "%d lists", lists)
+			require.True(t, same, "%d lists", lists)
+			continue
+		}
+		require.ErrorContains(t, err, "nested too deep", "%d lists", lists)
+	}
+}

@@ -3,7 +3,6 @@ package where_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -13,10 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/replay/where"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Each expression in testdata/costs.txt costs exactly its steps and bytes, which are
 // the same on every machine, and has the value beside them.
@@ -50,7 +48,7 @@ func TestCosts(t *testing.T) {
 			fmt.Fprintf(&got, "%.60s\n", fmt.Sprint(v))
 		}
 	}
-	if *update {
+	if golden.Updating() {
 		require.NoError(t, os.WriteFile(name, []byte(got.String()), 0o644))
 		return
 	}

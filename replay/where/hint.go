@@ -43,6 +43,35 @@ func nameHint(line string, offset int) string {
 	return fmt.Sprintf("the hyphen is a minus; if %q is a name, write %s[%q]", name, path, name)
 }
 
+// statePath matches the path of a member of the state.
+var statePath = regexp.MustCompile(`\b(?:state|prev)((?:\.` + namePattern + `|` + keyPattern + `)+)`)
+
+// pathMember matches one name of such a path.
+var pathMember = regexp.MustCompile(`\.(` + namePattern + `)|` + keyPattern)
+
+// StatePaths returns the members of the state that the expression names, such as ["stage",
+// "entities", "smoke"], without those of variables of its own. The first name is that of a
+// projection.
+func (x *Expression) StatePaths() (paths [][]string) {
+	for _, at := range statePath.FindAllStringSubmatchIndex(x.source, -1) {
+		var names []string
+		for _, m := range pathMember.FindAllStringSubmatch(x.source[at[2]:at[3]], -1) {
+			name := m[1]
+			if name == "" {
+				name = m[2][1 : len(m[2])-1]
+			}
+			names = append(names, name)
+		}
+		if at[1] < len(x.source) && x.source[at[1]] == '(' { // the last one is a function
+			names = names[:len(names)-1]
+		}
+		if len(names) > 0 && (at[0] == 0 || x.source[at[0]-1] != '.') {
+			paths = append(paths, names)
+		}
+	}
+	return paths
+}
+
 // around returns the first match of a pattern that covers a character of the text or
 // ends before it, as the indexes of its groups.
 func around(pattern *regexp.Regexp, text string, offset int) []int {

@@ -154,6 +154,24 @@ func TestMatch(t *testing.T) {
 		{`size(entry) > 5 || true`, true},
 		{`entry.payload.input.s.matches("^te.t$")`, true},
 		{`entry.payload.input.s + "!" == "text!"`, true},
+		{`[[1], [2]].map(x, x + [9]) == [[1, 9], [2, 9]]`, true},
+		{`["a", "b"].map(x, [x] + [x + x]) == [["a", "aa"], ["b", "bb"]]`, true},
+		{`[[1], [2]].filter(x, (x + [9]).size() == 2).map(x, x + [3, 4]).size() == 2`, true},
+		{`optional.of(42).hasValue() && !optional.none().hasValue()`, true},
+		{`optional.of(42).hasValue(42)`, true},
+		{`optional.of(42).hasValue(21)`, false},
+		{`optional.none().hasValue(42)`, false},
+		{`optional.of(optional.of(42)).hasValue(optional.of(42))`, true},
+		{`optional.of(42).hasValue(dyn(optional.of(42)))`, false},
+		{`entry.payload.input[?"n"].hasValue(7) && !entry.payload.input[?"n"].hasValue(8)`, true},
+		{`entry.payload.input[?"nothing"].hasValue(7)`, false},
+		{`entry.payload.input.list[?1].hasValue("two")`, true},
+		{`entry.payload.input.list[?9].hasValue("two")`, false},
+		{`optional.of([1]) == optional.of([1]) && optional.of(1) != optional.none()`, true},
+		{`optional.unwrap([optional.of(1), optional.none(), optional.of(3)]) == [1, 3]`, true},
+		{`[optional.none()].unwrapOpt().size() == 0`, true},
+		{`entry.payload.?nothing.or(entry.payload.input.?n).value() == 7`, true},
+		{`entry.payload.?toolName.optMap(x, x + "!").orValue("") == "search!"`, true},
 	} {
 		p, err := where.Compile(tc.expr, set)
 		if err != nil {
@@ -167,6 +185,17 @@ func TestMatch(t *testing.T) {
 		if err != nil || got != tc.want {
 			t.Errorf("%s = %v, %v, want %v", tc.expr, got, err, tc.want)
 		}
+	}
+}
+
+// TestLongestExpression shows that characters are counted, not bytes.
+func TestLongestExpression(t *testing.T) {
+	for _, letter := range []string{"a", "é", "☼"} {
+		text := strings.Repeat(letter, where.MaxExpression-len(`seq==1||""==""`))
+		_, err := where.Compile(`seq==1||""=="`+text+`"`, testSet(t))
+		require.NoError(t, err)
+		_, err = where.Compile(`seq==1||""=="`+text+`a"`, testSet(t))
+		require.ErrorContains(t, err, "it is longer than 4096 characters")
 	}
 }
 
@@ -210,6 +239,16 @@ func TestCompileErrors(t *testing.T) {
 		{`seq == 1 &&& at`, 0, "not CEL"},
 		{"entry.type.matches('(')", 20, "pattern"},
 		{"matches(entry.type, '(')", 21, "pattern"},
+		{"{'a': entry.type.matches('(')}.size() == 1", 0, "pattern"},
+		{"{entry.type.matches('('): 'a'}.size() == 1", 0, "pattern"},
+		{"[entry.type.matches('(')].size() == 1", 0, "pattern"},
+		{"true ? entry.type.matches('(') : true", 0, "pattern"},
+		{"false ? true : entry.type.matches('(')", 0, "pattern"},
+		{"[1].exists(x, entry.type.matches('('))", 0, "pattern"},
+		{"[entry.type.matches('(')].exists(x, x)", 0, "pattern"},
+		{"!(entry.type.matches('('))", 0, "pattern"},
+		{"{'a': 1}[entry.type.matches('(') ? 'a' : 'b'] == 1", 0, "pattern"},
+		{"optional.of(entry.type.matches('(')).hasValue()", 0, "pattern"},
 		{"entry.type.matches('a{2,1}') && entry.type.matches('[')", 20, "pattern"},
 		{"\xff", 1, "UTF-8"},
 		{strings.Repeat("a", where.MaxExpression+1), where.MaxExpression + 1, "longer"},
@@ -279,6 +318,12 @@ func TestValue(t *testing.T) {
 		{`1.0/0.0`, "+Inf"},
 		{`type(1)`, "int"},
 		{`optional.none()`, nil},
+		{`type(timestamp("1970-01-01T00:00:00Z")) == google.protobuf.Timestamp`, true},
+		// Numbers are one key whatever their type, where they have one value.
+		{`{9223372036854775808u: "x"}[dyn(9223372036854775808.0)]`, "x"},
+		{`{10000000000000000000u: "y"}[dyn(1e19)]`, "y"},
+		{`{-9223372036854775807 - 1: "z"}[dyn(-9223372036854775808.0)]`, "z"},
+		{`dyn(-1e19) in {-9223372036854775807 - 1: "z"}`, false},
 	} {
 		x, err := where.CompileValue(tc.expr, testSet(t))
 		if err != nil {

@@ -3,7 +3,7 @@
 //
 // A file has three channels of JSON messages, each with its JSON schema:
 //
-//	/entries   each entry, as [session.AppendEntryJSON] writes it
+//	/entries   each entry, as [session.Lateness] writes it
 //	/commands  each command of a performance, other than updates
 //	/stage     the view of the stage, whenever it differs from the one before
 //
@@ -85,7 +85,7 @@ func Write(ctx context.Context, w io.Writer, r *replay.Replay, from, to eventlog
 	if err := m.note("sajou", about); err != nil {
 		return err
 	}
-	s := stream{m: m, base: uint64(base)}
+	s := stream{m: m, base: uint64(base), late: session.NewLateness(r.Entries)}
 	// The walk begins one entry earlier, so that the commands at the first are seen too.
 	over := replay.MomentRange{From: replay.Moment{Seq: max(from-1, 1)}, To: replay.Moment{Seq: to}, Rest: true}
 	attached := false
@@ -99,7 +99,7 @@ func Write(ctx context.Context, w io.Writer, r *replay.Replay, from, to eventlog
 			attached = true
 		}
 		if step.Moment.Seq >= from {
-			if err := s.moment(step); err != nil {
+			if err := s.moment(ctx, step); err != nil {
 				return err
 			}
 		}
@@ -114,6 +114,7 @@ func Write(ctx context.Context, w io.Writer, r *replay.Replay, from, to eventlog
 // stream writes the moments of a session.
 type stream struct {
 	m        *writer
+	late     *session.Lateness
 	base     uint64
 	commands choreography.RecordingSink
 	line     []byte
@@ -123,10 +124,13 @@ type stream struct {
 
 // moment writes what came with a moment: its entry, the commands since the moment before,
 // and the stage.
-func (s *stream) moment(step *replay.ScanStep) error {
+func (s *stream) moment(ctx context.Context, step *replay.ScanStep) error {
 	at := s.time(step.Fold.At())
 	if step.Kind == replay.EntryMoment {
-		s.line = session.AppendEntryJSON(s.line[:0], step.Entry)
+		var err error
+		if s.line, err = s.late.AppendEntryJSON(ctx, s.line[:0], step.Entry); err != nil {
+			return err
+		}
 		if err := s.m.message(entriesChannel, at, s.line); err != nil {
 			return err
 		}

@@ -398,3 +398,18 @@ func TestRange(t *testing.T) {
 	whole, _ := read(t, written(t, r, 1, 5))
 	assert.Len(t, of(whole, "/commands"), 2)
 }
+
+// TestLate: a late signal is marked as everywhere else, in a part too.
+func TestLate(t *testing.T) {
+	_, r := enginetest.Recorded(t, []string{
+		`{"id":"0","type":"note","timestamp":2000,"source":"s","payload":{}}`,
+		`{"id":"1","type":"note","timestamp":1000,"source":"s","payload":{}}`,
+	})
+	last := r.Head().Seq
+	for _, from := range []eventlog.Seq{1, last} {
+		messages, _ := read(t, written(t, r, from, last))
+		entries := of(messages, "/entries")
+		assert.Contains(t, entries[len(entries)-1], `"late":true`)
+		assert.Equal(t, 1, strings.Count(strings.Join(entries, "\n"), `"late":true`))
+	}
+}
