@@ -19,7 +19,7 @@ import (
 // it get an [*eventlog.DeletedError]. Deleting again returns the same tombstone.
 //
 // A session that is in use is ended first, as [Engine.Close] would end it: its sinks are
-// detached, its agents' generations and the director's judgments under way end, and calls
+// detached with [eventlog.ErrDeleted], its agents' generations and the director's judgments under way end, and calls
 // that wait return [eventlog.ErrDeleted] or [eventlog.ErrClosed]. Handles on it stay
 // without use. A session with records that are not durable yet is not deleted, and goes
 // on: the error is [eventlog.ErrInUse].

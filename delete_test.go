@@ -15,9 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/agents"
+	agentslive "github.com/sajou-dev/sajou-go/agents/live"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
+	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/snapshot"
@@ -209,14 +213,33 @@ func TestDeleteEndsASessionInUse(t *testing.T) {
 	}{commands, frames, ses.Attach(ctx, &enginetest.FaultySink{}, 0)} {
 		<-a.Done()
 	}
-	require.NoError(t, commands.Err())
-	require.NoError(t, frames.Err())
-	_, err = world.Register(ctx, "late", nil)
-	require.ErrorIs(t, err, eventlog.ErrDeleted)
-	_, err = world.View(ctx, "scout")
-	require.ErrorIs(t, err, eventlog.ErrDeleted)
+	require.ErrorIs(t, commands.Err(), eventlog.ErrDeleted)
+	require.ErrorIs(t, frames.Close(), eventlog.ErrDeleted)
+	sink := &enginetest.FaultySink{}
+	declared, _ := language.Parse("walk", []byte(`{"id":"walk","on":"note","steps":[{"action":"wait","duration":1}]}`))
+	require.Len(t, declared, 1)
+	for what, try := range map[string]func() error{
+		"signal":    func() error { _, err := ses.Signal(ctx, enginetest.TaskSignal(1, 1)); return err },
+		"state":     func() error { _, err := ses.State(ctx); return err },
+		"define":    func() error { _, err := ses.Define(ctx, declared...); return err },
+		"begin":     func() error { return world.Begin(ctx, signal.Value{0x80}) },
+		"register":  func() error { _, err := world.Register(ctx, "late", nil); return err },
+		"submit":    func() error { _, err := scout.Submit(ctx, agents.Intent{Kind: "Custom", ReqID: "1"}); return err },
+		"tick":      func() error { _, err := world.Tick(ctx, agentslive.Tick{}); return err },
+		"view":      func() error { _, err := world.View(ctx, "scout"); return err },
+		"attach":    func() error { return ses.Attach(ctx, sink, 0).Err() },
+		"attach at": func() error { return ses.AttachAt(ctx, sink, 0, replay.Moment{Seq: 1}).Err() },
+		"show":      func() error { return ses.Show(ctx, sink, 0).Err() },
+	} {
+		err := try()
+		require.ErrorIs(t, err, eventlog.ErrDeleted, what)
+		gone, typed := errors.AsType[*eventlog.DeletedError](err)
+		require.True(t, typed, "%s: %v", what, err)
+		require.Equal(t, tomb, gone.Tombstone, what)
+	}
 	health := eng.Health()
 	require.Empty(t, health.Sinks)
+	require.Zero(t, health.SinksDetached)
 	require.Empty(t, health.Folds)
 }
 

@@ -23,6 +23,11 @@ type Health struct {
 	// asked for does not exist and is not behind.
 	Folds []FoldHealth
 
+	// Projections are those of [Config.Projections] that have panicked in an open session
+	// and are out of use there until the state is made again, sorted by session. Recording
+	// goes on without them.
+	Projections []ProjectionHealth
+
 	// Snapshots is why the newest image was not stored, or why the engine works without
 	// snapshots although they were asked for. Nothing is lost then: sessions open more
 	// slowly.
@@ -43,9 +48,17 @@ type FoldHealth struct {
 	Err     error // why the state refused an entry; nothing more can be recorded in the session
 }
 
+// ProjectionHealth is a projection of the program that is out of use in an open session.
+type ProjectionHealth struct {
+	Session    string
+	Projection string
+	Err        error // the panic, with the entry that caused it
+}
+
 // Err returns why the engine does not record what it should: Log, and the errors of Folds,
 // joined; nil if there are none. It is the answer to a readiness probe. Delays (folds and
-// sinks that are behind, images not stored) do not count as errors.
+// sinks that are behind, images not stored) do not count as errors, and neither do
+// Projections, because everything is recorded without them.
 func (h Health) Err() error {
 	errs := []error{h.Log}
 	for _, f := range h.Folds {
@@ -65,8 +78,12 @@ func (e *Engine) Health() Health {
 		if f := (FoldHealth{w.Name(), w.Behind(), w.Broken()}); f.Behind > writer.MaxBehind || f.Err != nil {
 			h.Folds = append(h.Folds, f)
 		}
+		for _, f := range w.ProjectionFailures() {
+			h.Projections = append(h.Projections, ProjectionHealth{w.Name(), f.Projection, f.Err})
+		}
 	}
 	slices.SortFunc(h.Folds, func(a, b FoldHealth) int { return cmp.Compare(a.Session, b.Session) })
+	slices.SortStableFunc(h.Projections, func(a, b ProjectionHealth) int { return cmp.Compare(a.Session, b.Session) })
 	if h.Snapshots = e.snapsErr; e.snapshotter != nil {
 		h.Snapshots = e.snapshotter.Err()
 	}

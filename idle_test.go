@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go"
@@ -25,7 +26,7 @@ import (
 func TestIdleSessionsAreTheSame(t *testing.T) {
 	const sessions, calls = 7, 400
 	run := func(seed uint64, bound int) string {
-		eng, err := sajou.Open(t.TempDir(), sajou.Config{IdleSessions: bound, SnapshotEvery: 20})
+		eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), IdleSessions: bound, SnapshotEvery: 20})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, eng.Close()) }()
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -104,7 +105,7 @@ func TestUnusedSessionsAreFreed(t *testing.T) {
 // A session with agents, or with a sink, is not idle: both go on.
 func TestSessionsInUseAreKept(t *testing.T) {
 	ctx := t.Context()
-	eng, err := sajou.Open(t.TempDir(), sajou.Config{IdleSessions: 1})
+	eng, err := sajou.Open("store", sajou.Config{FS: vfs.NewMem(), IdleSessions: 1})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, eng.Close()) }()
 	acts := func(name string) *agentslive.Agent {

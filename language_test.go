@@ -300,7 +300,7 @@ func TestWholeLanguageReplays(t *testing.T) {
 			rt.Fatal("something moves for an hour")
 		}
 	})
-	if recorded < 4*refused || 10*under < recorded {
+	if recorded < 2*refused || 20*under < recorded { // of few sessions in the short form
 		t.Errorf("%d entries, %d refused, %d with something in motion: too little happens", recorded, refused, under)
 	}
 }

@@ -220,10 +220,16 @@ func TestOwnProjectionPanics(t *testing.T) {
 		_, err = sajou.State[*tally](f, "tally")
 		if f.Head().Seq < 7 {
 			require.NoError(t, err)
+			require.Equal(t, sajou.Health{}, eng.Health())
 			continue
 		}
 		require.ErrorIs(t, err, sajou.ErrProjection)
 		require.ErrorContains(t, err, "entry 7: it cannot count")
+		h := eng.Health()
+		require.Len(t, h.Projections, 1)
+		require.Equal(t, []string{"a", "tally"}, []string{h.Projections[0].Session, h.Projections[0].Projection})
+		require.ErrorContains(t, h.Projections[0].Err, "entry 7: it cannot count")
+		require.NoError(t, h.Err(), "everything is recorded all the same")
 		s, err := sajou.State[*tally](f, "other")
 		require.NoError(t, err)
 		require.Equal(t, uint64(i+1), s.sum)

@@ -157,3 +157,45 @@ func TestForeignDeclaration(t *testing.T) {
 	}
 	sameReplayed(t, eng, ses)
 }
+
+// Each addition of one call is recorded or refused by itself, in order, and a repeat of one
+// that was recorded before has its first receipt.
+func TestRecordEach(t *testing.T) {
+	ctx := context.Background()
+	eng, ses := enginetest.Begin(t, t.TempDir(), sajou.Config{})
+	defer func() { _ = eng.Close() }()
+	sig := func(id string) []*signal.Signal {
+		s, err := signal.Parse(fmt.Appendf(nil, `{"id":%q,"type":"x","timestamp":5,"source":"s","payload":{}}`, id))
+		require.NoError(t, err)
+		return []*signal.Signal{s}
+	}
+	first, err := ses.Record(ctx, sajou.Addition{Signals: sig("first"), Key: "k"})
+	require.NoError(t, err)
+	got := ses.RecordEach(ctx, []sajou.Addition{
+		{Signals: sig("a")},
+		{},
+		{Signals: sig("again"), Key: "k"},
+		{Signals: sig("b"), Expect: first.Head},
+		{Signals: sig("c"), Key: "c"},
+		{Signals: sig("c again"), Key: "c"},
+	})
+	require.Len(t, got, 6)
+	require.NoError(t, got[0].Err)
+	require.Equal(t, first.Head.Seq+1, got[0].Receipt.First)
+	require.ErrorIs(t, got[1].Err, eventlog.ErrInvalid)
+	require.NoError(t, got[2].Err)
+	require.True(t, got[2].Receipt.Repeat)
+	require.Equal(t, first.Head, got[2].Receipt.Head)
+	require.ErrorIs(t, got[3].Err, eventlog.ErrConflict)
+	require.NoError(t, got[4].Err)
+	require.Equal(t, got[0].Receipt.Head.Seq+1, got[4].Receipt.First)
+	require.Equal(t, got[4].Receipt.Head, ses.Head(), "all of them are durable")
+	require.NoError(t, got[5].Err)
+	require.Equal(t, got[4].Receipt.Head, got[5].Receipt.Head)
+	require.Empty(t, ses.RecordEach(ctx, nil))
+
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, ses.RecordEach(over, []sajou.Addition{{Signals: sig("d")}})[0].Err, context.Canceled)
+	require.Equal(t, got[4].Receipt.Head, ses.Head())
+}

@@ -202,6 +202,17 @@ type Addition struct {
 	Recording bool
 }
 
+// SignalError is the error about one of the signals of an [Addition].
+type SignalError struct {
+	Index int   // of the signal in [Addition.Signals], from 0
+	Err   error // the reason
+}
+
+func (e *SignalError) Error() string {
+	return fmt.Sprintf("signal %d of the record: %v", e.Index+1, e.Err)
+}
+func (e *SignalError) Unwrap() error { return e.Err }
+
 // Receipt says where an addition stands in the log.
 type Receipt struct {
 	First  eventlog.Seq  // the first entry it wrote
@@ -254,6 +265,47 @@ func (s *Session) Record(ctx context.Context, r Addition) (Receipt, error) {
 		return Receipt{}, err
 	}
 	return p.Wait(ctx)
+}
+
+// AdditionResult is the outcome of one of the additions of [Session.RecordEach].
+type AdditionResult struct {
+	Receipt Receipt
+	Err     error // why the addition is not recorded, or not known to be; nil if it is durable
+}
+
+// RecordEach writes each of several additions as [Session.Record] does, one after the other
+// in one turn of the session, and returns when those that were not refused are durable. An
+// addition that is refused changes nothing for the others. The results are in the order of
+// the additions; errors are those of [Session.Record], the error of ctx included.
+func (s *Session) RecordEach(ctx context.Context, additions []Addition) []AdditionResult {
+	results := make([]AdditionResult, len(additions))
+	pending := make([]Pending, len(additions))
+	checked := slices.Clone(additions)
+	for i := range checked {
+		results[i].Err = check(ctx, &checked[i])
+	}
+	_, err := s.use().w.Append(ctx, func(t *writer.Turn) (last *eventlog.Ticket, _ error) {
+		for i := range checked {
+			if results[i].Err != nil {
+				continue
+			}
+			p := &pending[i]
+			if p.ticket, results[i].Err = s.keep(t, &checked[i], &p.late); p.ticket != nil {
+				last = p.ticket
+			}
+		}
+		return last, nil
+	})
+	for i := range results {
+		switch r := &results[i]; {
+		case r.Err != nil:
+		case err != nil:
+			r.Err = err
+		default:
+			r.Receipt, r.Err = pending[i].Wait(ctx)
+		}
+	}
+	return results
 }
 
 // RecordAsync gives an addition its place, in the order of the calls, and returns
@@ -356,7 +408,7 @@ func judge(signals []*signal.Signal, lenient bool) ([]*signal.Signal, error) {
 			continue
 		case err != nil && !lenient:
 			if len(signals) > 1 {
-				return nil, fmt.Errorf("signal %d of the record: %w", i+1, err)
+				return nil, &SignalError{i, err}
 			}
 			return nil, err
 		}
@@ -457,7 +509,7 @@ func (s *Session) draft(t *writer.Turn, r *Addition, late *int) (writer.Frontier
 		if bounded {
 			if err := p.Time.Skew(sig, s.engine.cfg.Now(), s.engine.cfg.MaxSkew); err != nil {
 				if !r.Lenient {
-					return p, fmt.Errorf("signal %d of the record: %w", i+1, err)
+					return p, &SignalError{i, err}
 				}
 				s.skewed(&p, sig, err)
 				continue
@@ -465,7 +517,7 @@ func (s *Session) draft(t *writer.Turn, r *Addition, late *int) (writer.Frontier
 		}
 		at, err := p.Time.At(sig, p.At)
 		if err != nil && !r.Lenient {
-			return p, fmt.Errorf("signal %d of the record: %w", i+1, err)
+			return p, &SignalError{i, err}
 		}
 		if err == nil { // otherwise the signal is recorded without a usable time
 			p.At = at
@@ -489,7 +541,7 @@ func (s *Session) skewed(p *writer.Frontier, sig *signal.Signal, err error) {
 	}
 	marked := *sig
 	if marked.Problem == "" {
-		marked.Problem = "timestamp: " + err.Error()
+		marked.Problem = "timestamp: " + strings.TrimPrefix(err.Error(), "sajou: timestamp ")
 	}
 	s.drafts.Signal(p.At, &marked)
 }
@@ -509,6 +561,12 @@ func (s *Session) At(ctx context.Context, m replay.Moment) (*projection.Fold, er
 // Attach sends the session's commands to a sink; see [stagelive.Attachments.Attach].
 func (s *Session) Attach(ctx context.Context, sink choreography.CommandSink, rate int) *stagelive.Attachment {
 	return s.engine.attachments.Attach(ctx, s.w, sink, rate)
+}
+
+// AttachAt sends the session's commands from a moment on to a sink, first those of the
+// past; see [stagelive.Attachments.AttachAt].
+func (s *Session) AttachAt(ctx context.Context, sink choreography.CommandSink, rate int, from replay.Moment) *stagelive.Attachment {
+	return s.engine.attachments.AttachAt(ctx, s.w, sink, rate, from)
 }
 
 // Show sends the session's frames to a sink; see [stagelive.Attachments.Show].

@@ -1,6 +1,7 @@
 package sajou_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ func TestMaxSkew(t *testing.T) {
 		require.ErrorIs(t, err, session.ErrTime, name)
 		require.Equal(t, 24*time.Hour, skew.Max, name)
 		require.Greater(t, skew.Ahead, skew.Max, name)
+		require.Equal(t, 1, strings.Count(err.Error(), "timestamp"), err)
+		require.Contains(t, err.Error(), " ahead of the clock, more than the 24h allowed; ", name)
 		require.Equal(t, sig.Timestamp, skew.Timestamp, name)
 		require.Zero(t, ses.Head().Seq, name)
 	}
@@ -79,7 +82,7 @@ func TestMaxSkewLenient(t *testing.T) {
 			require.NoError(t, err)
 			sig, err := signal.Decode(e.Data)
 			require.NoError(t, err)
-			require.Contains(t, sig.Problem, "timestamp: ")
+			require.Regexp(t, `^timestamp: \d+ is \d+ days ahead of the clock, `, sig.Problem)
 			require.Zero(t, e.At)
 			require.Equal(t, given.Timestamp, sig.Timestamp)
 		}

@@ -25,6 +25,10 @@ type RawConfig struct {
 	// File is the name of the source in places.
 	File string
 
+	// Behind says that the first entry of the export is the one behind the newest entry of
+	// the session, from which its hash must follow.
+	Behind bool
+
 	// Progress, unless nil, is called after each write that has become durable, with the
 	// number of entries recorded so far.
 	Progress func(entries int)
@@ -230,6 +234,9 @@ func (i *rawImport) begin(line *rawLine) error {
 		return err
 	}
 	i.log, i.have, i.at = log, log.Head(), eventlog.Head{Hash: genesis}
+	if i.cfg.Behind && i.have.Seq > 0 {
+		i.at = i.have
+	}
 	i.tally.Session, i.tally.Head = line.Session, i.have
 	return nil
 }

@@ -51,6 +51,9 @@
 //	sajou.generation  sajou.world, sajou.agent, sajou.req_id, sajou.generator, sajou.end, sajou.tokens
 //	sajou.director    sajou.session, sajou.call
 //	sajou.judge       sajou.session, sajou.model, sajou.turn, sajou.try, sajou.outcome
+//
+// [Telemetry.BeginRequest] makes the spans of requests to a server, named after their
+// routes: http.request.method, http.route, http.response.status_code, sajou.session.
 package otel
 
 import (

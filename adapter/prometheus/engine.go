@@ -157,6 +157,8 @@ func (c *Collector) SinkDetached(_, sink string, err error) {
 		reason = "panic"
 	case errors.Is(err, stagelive.ErrSinkStuck):
 		reason = "stuck"
+	case errors.Is(err, eventlog.ErrDeleted):
+		reason = "deleted"
 	}
 	c.engine.sinks.WithLabelValues(sink).Dec()
 	c.engine.sinksDetached.WithLabelValues(sink, reason).Inc()

@@ -31,12 +31,28 @@
 //
 //	sajou_sinks                           gauge      sink; attached
 //	sajou_sink_call_duration_seconds      histogram  sink, call: the method
-//	sajou_sinks_detached_total            counter    sink, reason: asked, panic, stuck, error
+//	sajou_sinks_detached_total            counter    sink, reason: asked, panic, stuck, deleted, error
 //
 //	sajou_director_call_duration_seconds  histogram  call: start, revise, guide, respond, choose; outcome: ok, error
 //	sajou_judge_calls_total               counter    outcome: answered, failed, late, not_called
 //	sajou_judge_call_duration_seconds     histogram
 //	sajou_questions_given_up_total        counter    recorded as unclear without an answer
+//
+// # Metrics of a server
+//
+// A server of package server reports to the collector as its Requests, and as the Metrics of
+// its traces. The label route is the pattern of a route, such as "POST /api/signal", or "other".
+//
+//	sajou_http_requests_total             counter    route, status; streams count when they end
+//	sajou_http_request_duration_seconds   histogram  route; without streams
+//	sajou_http_streams                    gauge      route; open
+//	sajou_limit_in_use                    gauge      limit: connections, streams, jobs, memory (bytes of bodies)
+//	sajou_limit_bound                     gauge      limit; of all callers together
+//	sajou_security_events_total           counter    kind, such as AUTH_FAILED or LIMIT_EXCEEDED
+//	sajou_spool_traces                    gauge      traces of OpenTelemetry in the spool
+//	sajou_spool_traces_waiting            gauge      those that are not recorded
+//	sajou_spool_bytes                     gauge      bytes that count against the bound
+//	sajou_spool_bound_bytes               gauge      the bound
 //
 // # Metrics of agents
 //
@@ -122,6 +138,7 @@ type Collector struct {
 	cfg Config // immutable after New
 	families
 	engine engineFamilies
+	server requestFamilies
 
 	mu     sync.RWMutex      // read-locked while a series is updated, so that no deleted series reappears
 	worlds map[string]*world // the open worlds; guarded by mu
@@ -158,7 +175,7 @@ func New(cfg Config) *Collector {
 	if cfg.MaxAgents == 0 {
 		cfg.MaxAgents = 100
 	}
-	return &Collector{cfg: cfg, families: newFamilies(), engine: newEngineFamilies(), worlds: map[string]*world{}}
+	return &Collector{cfg: cfg, families: newFamilies(), engine: newEngineFamilies(), server: newRequestFamilies(), worlds: map[string]*world{}}
 }
 
 // Metrics returns the collector as the value of [sajou.Config].Metrics.
@@ -181,6 +198,9 @@ func (c *Collector) Collect(ch chan<- prom.Metric) {
 
 func (c *Collector) each(f func(prom.Collector)) {
 	for _, m := range c.engine.all {
+		f(m)
+	}
+	for _, m := range c.server.all() {
 		f(m)
 	}
 	for _, list := range [][]family{c.ofWorlds, c.ofAgents} {

@@ -108,6 +108,8 @@ func house(ctx context.Context, m *prometheus.Collector) {
 	m.SinkDetached("dungeon", "*main.wall", stuck)
 	m.SinkAttached("dungeon", "*main.wall")
 	m.SinkDetached("dungeon", "*main.wall", errBroken)
+	m.SinkAttached("dungeon", "*main.wall")
+	m.SinkDetached("dungeon", "*main.wall", &eventlog.DeletedError{})
 
 	m.DirectorCalled(ctx, "dungeon", "guide", ms, nil)
 	m.DirectorCalled(ctx, "dungeon", "respond", 700*ms, errBroken)
@@ -143,6 +145,18 @@ func TestGathered(t *testing.T) {
 	c.AgentJoined("cellar", "rat") // the third with a label of its own
 	dungeon(t.Context(), c)
 	house(t.Context(), c)
+	c.RequestDone("POST /api/signal", 200, 2*time.Millisecond)
+	c.RequestDone("POST /api/signal", 503, 20*time.Millisecond)
+	c.RequestDone("", 404, time.Millisecond)
+	c.StreamOpened("GET /__signals__/stream")
+	c.StreamOpened("GET /__signals__/stream")
+	c.StreamClosed("GET /__signals__/stream", 200)
+	c.SpoolChanged(3, 2, 4096, 8192)
+	c.Watch(
+		func() map[string]int64 { return map[string]int64{"streams": 3, "memory": 4096} },
+		func() map[string]int64 { return map[string]int64{"streams": 8192} },
+		func() map[string]uint64 { return map[string]uint64{"AUTH_FAILED": 7} },
+	)
 
 	registry := prom.NewPedanticRegistry()
 	registry.MustRegister(c)

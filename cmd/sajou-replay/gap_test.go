@@ -46,6 +46,12 @@ func TestGap(t *testing.T) {
 		{"on": "begin", "steps": [{"action": "spawn", "entity": "peon", "at": {"x": 1, "y": 1}}]},
 		{"on": "broken", "steps": [{"action": "setAnimation", "entity": "peon", "state": "error"}]},
 		{"on": "mended", "steps": [{"action": "setAnimation", "entity": "peon", "state": "idle"}]}]`), 0o600))
+	versions := filepath.Join(dir, "versions")
+	require.NoError(t, os.Mkdir(versions, 0o700))
+	for i, x := range []int{1, 7} {
+		text := fmt.Sprintf(`[{"on": "begin", "steps": [{"action": "spawn", "entity": "peon", "at": {"x": %d, "y": 1}}]}]`, x)
+		require.NoError(t, os.WriteFile(filepath.Join(versions, fmt.Sprintf("v%d.json", i+1)), []byte(text), 0o600))
+	}
 	// Two batches, of which each event has one: entry 5 is the first signal.
 	types := map[int]string{0: "begin", 100: "broken", 110: "mended", 500: "broken", 510: "mended", 1800: "broken", 2590: "broken"}
 	for first := 0; first < 2600; first += 650 {
@@ -93,8 +99,25 @@ func TestGap(t *testing.T) {
 		{"bisect|--bad|107|--where|" + wrong, 0, nil, ""},
 		{"bisect|--good|1001|--find|all|--where|" + wrong, 0, nil, ""},
 		{"bisect|--|true", 3, []string{}, "were not searched"},
+		{"bisect|start|--where|" + wrong, 1, []string{}, "sajou-replay verify -s torn"},
+		{"bisect|start|--good|1001|--where|" + wrong, 1, []string{}, "sajou-replay verify -s torn"},
+		{"bisect|start|--good|101|--bad|107|--where|" + wrong, 0, nil, ""},
+		{"bisect|run", 0, nil, "105  "},
+		{"bisect|next", 0, []string{"105 is the first bad entry", "the entry itself makes the state bad", "conclusive: all"}, ""},
+		{"bisect|reset", 0, nil, ""},
+		{"bisect|--over|defs|" + versions + "|--changed|stage.entities.peon.x|--at|200", 1, []string{}, "sajou-replay verify -s torn"},
+		{"bisect|--over|defs|" + versions + "|--changed|stage.entities.peon.x|--at|700", 1, []string{}, "sajou-replay verify -s torn"},
+		{"bisect|--over|defs|" + versions + "|--changed|stage.entities.peon.x|--at|end", 1, []string{}, "sajou-replay verify -s torn"},
 		{"state|2100|stage.entities.peon.state", 0, []string{"error"}, ""},
-		{"state|700|stage", 1, []string{}, "sajou-replay verify -s torn"},
+		{"state|700|stage", 3, []string{}, "it is known up to "},
+		{"state|700|stage", 3, []string{}, ", and from 1000 on, where a snapshot has it: "},
+		{"state|1000|stage.entities.peon.state", 0, []string{"idle"}, ""},
+		{"state|2100|workspace", 3, []string{}, "so the state at 2100 is not known; it is known up to "},
+		{"state|100|workspace", 0, []string{}, ""},
+		{"cat|--type|broken", 3, []string{"105", "1805", "2595"}, "were not listed"},
+		{"cat|1..107|--kind|signal|--type|broken", 0, []string{"105"}, ""},
+		{"cat|2000..end|--type|broken", 0, []string{"2595"}, ""},
+		{"cat|--where|" + wrong + " && " + broken, 3, nil, "were not listed"},
 		{"check|2100|--where|" + wrong, 1, nil, ""},
 		{"check|700|--where|" + wrong, 128, []string{}, "sajou-replay verify -s torn"},
 	} {
@@ -102,7 +125,7 @@ func TestGap(t *testing.T) {
 			r := sajouReplay(t.Context(), t, nil, append([]string{"-C", store}, strings.Split(c.args, "|")...)...)
 			require.Equal(t, c.code, r.code, "%s%s", r.stdout, r.stderr)
 			assert.Contains(t, r.stderr, c.stderr)
-			if c.code == 3 {
+			if c.code == 3 && !strings.HasPrefix(c.args, "state|") {
 				assert.Contains(t, r.stderr, "the recording is damaged; the entries ")
 				assert.Contains(t, r.stderr, "locate the damage with: sajou-replay verify -s torn\n")
 			}

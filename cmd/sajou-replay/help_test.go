@@ -118,6 +118,7 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, os.Symlink(program, filepath.Join(home, "sajou-replay")))
 	t.Setenv("PATH", home+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("HOME", home)
+	t.Setenv("SAJOU_LISTEN", "127.0.0.1:0")
 	store := filepath.Join(home, "store")
 	picture := filepath.Join(home, "good.png")
 	for _, args := range [][]string{
@@ -173,6 +174,7 @@ func TestExamples(t *testing.T) {
 	files["versions/v2.json"] = bytes.Replace(files["choreographies.json"], []byte("60000"), []byte("30000"), 1)
 	files["recordings/session.jsonl"] = files["session.jsonl"]
 	files["bookmarks.jsonl"] = nil
+	files["serve.yaml"] = []byte("log-level: debug\nstop-timeout: 2s\n")
 	files["greeting.json"] = []byte(`{"id": "hello", "script": [{"advance": 100}], "definitions": []}`)
 
 	for _, cmd := range documented() {
@@ -210,7 +212,7 @@ func runExample(t *testing.T, dir, line string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	endless := strings.Contains(line, " play") && !strings.Contains(line, "--rate 0") ||
-		strings.Contains(line, " tail -f") || strings.Contains(line, "--watch")
+		strings.Contains(line, " tail -f") || strings.Contains(line, " serve") || strings.Contains(line, "--watch")
 	if endless {
 		line = "exec " + line // the interrupt is for the program, not for the shell
 		time.AfterFunc(time.Second, cancel)

@@ -23,10 +23,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/servecmd"
 )
 
 // endTimeout is the time that an interrupted command has to end.
@@ -36,6 +38,11 @@ func main() { os.Exit(realMain()) }
 
 // realMain connects the world to run, and returns the exit code.
 func realMain() int {
+	if len(os.Args) > 1 && os.Args[1] == "hook" && !slices.Contains(os.Args, "--help") && !slices.Contains(os.Args, "-h") {
+		// It must not print, and must not lose time, whatever its arguments are.
+		servecmd.RunHook(os.Args[2:], os.Stdin)
+		return 0
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// An interrupted command ends by itself. If it cannot, because a disk or the

@@ -40,7 +40,9 @@ func TestScript(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
+		Cmds:                serverCommands,
 		Setup: func(env *testscript.Env) error {
+			setupHolding(env)
 			env.Setenv("DOCS", docs)
 			env.Setenv("SAJOU_STORE", filepath.Join(env.WorkDir, "store"))
 			return nil
@@ -137,6 +139,7 @@ func TestExitCodes(t *testing.T) {
 		{"cat --where nonsense", 2},
 		{"cat --where seq", 2},
 		{"cat --type nobody", 0},
+		{"scan 2+100us..4 --where false", 5},
 		{"scan", 2},
 		{"scan --where seq>99", 1},
 		{"scan --where seq>2 --first", 0},

@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/episodecmd"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/logcmd"
+	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/servecmd"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/stagecmd"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/statecmd"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/textcmd"
@@ -29,6 +30,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func execute(ctx context.Context, a *cli.App, args []string) error {
 	root := rootCommand(a)
 	root.SetArgs(withSteps(root, args))
+	defer a.GiveBack()
 	cmd, err := root.ExecuteContextC(ctx)
 	err = explained(a, a.Memory.Watched(err))
 	a.KeepRecent()
@@ -88,6 +90,8 @@ func valueText(kind string) string {
 	switch kind {
 	case "duration":
 		return "a duration such as 500ms or 2s"
+	case "age":
+		return "an age such as 30d, 2w or 36h"
 	case "float64":
 		return "a number"
 	case "int":
@@ -103,6 +107,7 @@ func valueText(kind string) string {
 // The groups of commands in the help, in their order.
 const (
 	groupRecord  = "record"
+	groupServe   = "serve"
 	groupTime    = "time"
 	groupAudit   = "audit"
 	groupStage   = "stage"
@@ -128,7 +133,9 @@ func rootCommand(a *cli.App) *cobra.Command {
 A session is an append-only log of entries, numbered from 1; each entry contains
 the hash of the one before it. Everything else, such as the state and the picture
 of the stage at a moment, is computed from the log. A store is a directory of
-sessions: ./sajou-data, or the one of -C or SAJOU_STORE.
+sessions: ./sajou-data, or the one of -C or SAJOU_STORE. While a server holds the
+store ("sajou-replay serve"), commands read what it lends them; --server URL reads
+from a server elsewhere.
 
 To begin, run "sajou-replay demo" and "sajou-replay sim --example". They record
 the sessions night-shift and conversation, to which the examples in the help of
@@ -181,11 +188,16 @@ The help of a command says which apply to it.`,
 		SilenceErrors: true,
 		Args:          rootArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if a.Session == "" && cmd.Flags().Changed("session") {
+			a.Context = cmd.Context()
+			// A command may have a flag of its own with this name.
+			if a.Session == "" && cmd.Root().PersistentFlags().Changed("session") {
 				return cli.Misuse("--session is empty; is a variable of the shell unset?")
 			}
 			if a.Format != "text" && a.Format != "json" && a.Format != "jsonl" {
 				return cli.Misuse("-o %q: must be text, json or jsonl", a.Format)
+			}
+			if err := a.ChooseServer(cmd); err != nil {
+				return err
 			}
 			if err := a.Memory.Watch(cmd); err != nil {
 				return err
@@ -205,6 +217,7 @@ The help of a command says which apply to it.`,
 	flags.StringVarP(&a.Session, "session", "s", "", "use session `NAME`, even if it looks like an address")
 	flags.BoolVar(&a.NoSnapshots, "no-snapshots", false, "compute states from the first entry; neither read nor save snapshots")
 	flags.DurationVar(&a.Wait, "wait", 2*time.Second, "wait at most this long for a store that is in use")
+	a.ServerFlags(root)
 	a.Memory.Flag(flags)
 	_ = root.RegisterFlagCompletionFunc("session", a.CompleteSession)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "jsonl"}, cobra.ShellCompDirectiveNoFileComp))
@@ -216,6 +229,8 @@ The help of a command says which apply to it.`,
 	addGroup(root, groupRecord, "Record and read sessions:",
 		demoCommand(a), logcmd.Find(a), logcmd.Import(a), logcmd.Formats(a), logcmd.Export(a),
 		logcmd.Ls(a), logcmd.Info(a), logcmd.Cat(a), logcmd.Tail(a), logcmd.Show(a), textcmd.Transcript(a), textcmd.Grep(a))
+	addGroup(root, groupServe, "Serve a store to other programs:",
+		servecmd.Serve(a, programVersion()), servecmd.Config(a), servecmd.Token(a), servecmd.Hook(a), servecmd.Hooks(a), servecmd.Record(a), servecmd.MCP(a, programVersion()))
 	addGroup(root, groupTime, "See a moment, and find one:",
 		statecmd.State(a), statecmd.Diff(a), statecmd.Scan(a), statecmd.Bisect(a), statecmd.Fork(a), statecmd.Check(a), statecmd.Blame(a), statecmd.Why(a), statecmd.Order(a), statecmd.ExtractTest(a), statecmd.Risks(a), statecmd.Mark(a), stagecmd.Play(a), stagecmd.Render(a))
 	addGroup(root, groupAudit, "Verify, back up, repair and delete:",

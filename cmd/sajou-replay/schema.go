@@ -27,6 +27,7 @@ var schemas = []struct {
 	{"episode", "the script of a scene of a story", episode.Schema},
 	{"simulation", "a scenario of agents, for sim", simulate.Schema},
 	{"config", "the configuration of a world of agents", agents.ConfigSchema},
+	{"policy", "what an agent may see, and its settings", agents.PolicySchema},
 	{"intent", "what an agent asks for", agents.IntentSchema},
 	{"outcome", "what it is answered", agents.OutcomeSchema},
 	{"effect", "an accepted event of the world", world.EffectSchema},

@@ -13,8 +13,8 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go"
-	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/logcmd"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/msgptest"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
@@ -75,7 +75,7 @@ func TestVerifyKeys(t *testing.T) {
 		}
 	}
 	r := ask("verify", "-o", "json")
-	var views []logcmd.VerifiedView
+	var views []answer.VerifiedView
 	if err := json.Unmarshal([]byte(r.stdout), &views); err != nil || r.code != 1 || len(views) != 1 || views[0].Verified || views[0].Fault != nil || views[0].KeyFaults != 2 || views[0].Keys[0].Seq != 3 {
 		t.Errorf("verify -o json: exit %d, %v\n%s", r.code, err, r.stdout)
 	}

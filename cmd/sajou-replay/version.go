@@ -24,13 +24,18 @@ else.`,
 	}
 }
 
+// programVersion returns the version of the build.
+func programVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 // printVersion writes the version of the program.
 func printVersion(a *cli.App) error {
-	version, revision := "(devel)", ""
+	version, revision := programVersion(), ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			version = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				revision = s.Value

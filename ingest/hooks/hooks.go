@@ -55,6 +55,7 @@ func read(in *recording.Recorded, m *recording.Mapping) error {
 
 type reader struct {
 	m        *recording.Mapping
+	live     bool // the payload came alone, see [Live]
 	begun    bool
 	cwd      string // the last one that a signal has told
 	sessions map[string]*session
@@ -130,7 +131,7 @@ func (r *reader) payload(v signal.Value) {
 	if event == "" {
 		return // kept as a record
 	}
-	p.event = strings.ToLower(strings.ReplaceAll(event, "_", ""))
+	p.event = canonical(event)
 	at, timed := recording.TimeValue(p.any(timeNames...), time.Millisecond)
 	if !r.begun {
 		r.begun = true
@@ -230,7 +231,11 @@ func (r *reader) prompt(p payload) {
 	if id == "" {
 		id = p.text("prompt_id")
 	}
-	if id == "" || id == s.turn {
+	switch {
+	case id != "" && id != s.turn:
+	case r.live:
+		id = p.text("session_id", "sessionId") // the number of the prompt is not known
+	default:
 		id = p.text("session_id", "sessionId") + "/" + strconv.Itoa(s.prompts)
 	}
 	s.turn, s.ended = strings.Clone(id), false
@@ -243,7 +248,7 @@ func (r *reader) call(p payload) {
 	tool, input := p.tool()
 	s := p.session
 	id := p.text("tool_use_id", "toolUseId")
-	if id == "" {
+	if id == "" && !r.live {
 		s.calls++
 		id = p.text("session_id", "sessionId") + "/call/" + strconv.Itoa(s.calls)
 		if len(s.open) == maxOpen {

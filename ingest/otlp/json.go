@@ -50,6 +50,12 @@ func addLog(l *logs, rec recording.NativeRecord, resource signal.Value) error {
 		l.c.Unreadable(rec, "it is no log record", v.AppendJSON(nil))
 		return nil
 	}
+	return l.add(logOf(rec, resource))
+}
+
+// logOf reads a log record.
+func logOf(rec recording.NativeRecord, resource signal.Value) logRecord {
+	v := rec.Value
 	r := logRecord{rec: rec, body: anyValue(v.Member("body")), about: objectOf(attributes(v.Member("attributes"))), service: service(resource)}
 	_, at := member(v, "timeUnixNano", "time_unix_nano")
 	if r.at, r.timed = instant(at); !r.timed {
@@ -58,7 +64,7 @@ func addLog(l *logs, rec recording.NativeRecord, resource signal.Value) error {
 	}
 	r.name, _ = member1(v, "eventName", "event_name").Text()
 	r.trace, r.span = identifier(member1(v, "traceId", "trace_id")), identifier(member1(v, "spanId", "span_id"))
-	return l.add(r)
+	return r
 }
 
 // objectOf returns attributes as an object. Of one name, the first counts.

@@ -33,24 +33,36 @@ type logs struct {
 	c    *spans.Collection
 	list []logRecord
 	held int
+	id   string // of the next record; empty: its number
 }
 
 // programs are the prefixes of the events of programs, and their agents.
 var programs = []struct{ prefix, agent string }{{"claude_code.", "claude"}, {"codex.", "codex"}}
 
-// add adds a log record, or skips one that tells of something else.
-func (l *logs) add(r logRecord) error {
-	if t := r.about.TextOf("event.name"); t != "" && r.name == "" {
-		r.name = t
+// event returns the name of the event that a record tells of.
+func (r *logRecord) event() string {
+	name := r.name
+	if t := r.about.TextOf("event.name"); t != "" && name == "" {
+		name = t
 	}
-	if t, isText := r.body.Text(); isText && r.name == "" {
-		r.name = t
+	if t, isText := r.body.Text(); isText && name == "" {
+		name = t
 	}
 	// Some programs leave the prefix to the scope or the body.
-	if t, isText := r.body.Text(); isText && strings.HasSuffix(t, "."+r.name) {
-		r.name = t
+	if t, isText := r.body.Text(); isText && strings.HasSuffix(t, "."+name) {
+		name = t
 	}
-	if !relevant(r.name) {
+	return name
+}
+
+// session returns the native id of the session that a record belongs to, or "".
+func (r *logRecord) session() string {
+	return first(r.about, "session.id", "conversation.id", "gen_ai.conversation.id")
+}
+
+// add adds a log record, or skips one that tells of something else.
+func (l *logs) add(r logRecord) error {
+	if r.name = r.event(); !relevant(r.name) {
 		l.c.Skip(r.rec, "other event")
 		return nil
 	}
@@ -59,7 +71,9 @@ func (l *logs) add(r logRecord) error {
 	}
 	r.name, r.trace, r.span, r.service = strings.Clone(r.name), strings.Clone(r.trace), strings.Clone(r.span), strings.Clone(r.service)
 	r.about, r.body, r.rec.Value = bytes.Clone(r.about), bytes.Clone(r.body), bytes.Clone(r.rec.Value)
-	r.id = "log-" + strconv.Itoa(len(l.list)+1)
+	if r.id = l.id; r.id == "" {
+		r.id = "log-" + strconv.Itoa(len(l.list)+1)
+	}
 	l.held += len(r.about) + len(r.body) + len(r.rec.Value)
 	l.list = append(l.list, r)
 	return nil
@@ -94,7 +108,7 @@ func (l *logs) addSpans() error {
 // span returns the span that a log record stands for, or the rule by which it is left out.
 func (l *logs) span(r *logRecord, turns map[string]string) (s spans.TraceSpan, rule string) {
 	a := r.about
-	session := first(a, "session.id", "conversation.id", "gen_ai.conversation.id")
+	session := r.session()
 	s = spans.TraceSpan{
 		Record: r.rec, Trace: r.trace, Parent: r.span, ID: r.id, Service: r.service,
 		Start: r.at, End: r.at, Timed: r.timed, Strong: true,

@@ -123,8 +123,10 @@ func member(v signal.Value, names ...string) (name string, found signal.Value) {
 	return names[0], nil
 }
 
-// jsonText reports whether a text begins like JSON.
+// jsonText reports whether a text begins like JSON. A message in protobuf whose length happens to be
+// the number of a brace does too, but it has bytes that no JSON text has.
 func jsonText(head []byte) bool {
-	head = bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
-	return len(head) > 0 && (head[0] == '{' || head[0] == '[' || head[0] == '"')
+	begin := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
+	return len(begin) > 0 && (begin[0] == '{' || begin[0] == '[' || begin[0] == '"') &&
+		!bytes.ContainsFunc(begin, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' })
 }

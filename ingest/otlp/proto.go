@@ -212,14 +212,11 @@ func (p *protoReader) record(from, to int, pointer string) error {
 	if isLog {
 		return p.log(from, to, pointer)
 	}
-	// An export of one resource of one scope of one span.
-	export := nested(nested(nested(nil, fieldRecords, b), fieldScopes, nil), fieldResources, nil)
-	traces, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(export)
+	traces, v, err := decodeSpan(b)
 	if err != nil {
 		p.unreadable(from, to, pointer, err)
 		return nil
 	}
-	v := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 	if v.SpanID().IsEmpty() {
 		p.unreadable(from, to, pointer, errors.New("it is no span with a span id"))
 		return nil
@@ -242,26 +239,46 @@ func (p *protoReader) record(from, to int, pointer string) error {
 	return p.c.Add(s)
 }
 
+// decodeSpan decodes a span whose shape was checked. The traces hold it alone.
+func decodeSpan(b []byte) (ptrace.Traces, ptrace.Span, error) {
+	export := nested(nested(nested(nil, fieldRecords, b), fieldScopes, nil), fieldResources, nil)
+	traces, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(export)
+	if err != nil {
+		return traces, ptrace.Span{}, err
+	}
+	return traces, traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0), nil
+}
+
 // log reads a log record.
 func (p *protoReader) log(from, to int, pointer string) error {
-	export := nested(nested(nested(nil, fieldRecords, p.text[from:to]), fieldScopes, nil), fieldResources, nil)
-	all, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(export)
+	r, err := decodeLog(p.text[from:to])
 	if err != nil {
 		p.unreadable(from, to, pointer, err)
 		return nil
 	}
-	v := all.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
-	r := logRecord{
-		rec: p.place(from, to, pointer), name: clean(v.EventName()), body: valueOf(v.Body()), about: objectOf(mapOf(v.Attributes())),
-		trace: idText(v.TraceID().String()), span: idText(v.SpanID().String()), service: p.service,
-	}
+	r.rec, r.service = p.place(from, to, pointer), p.service
 	if p.native {
 		r.rec.Value = r.about
+	}
+	return p.logs.add(r)
+}
+
+// decodeLog decodes a log record whose shape was checked.
+func decodeLog(b []byte) (logRecord, error) {
+	export := nested(nested(nested(nil, fieldRecords, b), fieldScopes, nil), fieldResources, nil)
+	all, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(export)
+	if err != nil {
+		return logRecord{}, err
+	}
+	v := all.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+	r := logRecord{
+		name: clean(v.EventName()), body: valueOf(v.Body()), about: objectOf(mapOf(v.Attributes())),
+		trace: idText(v.TraceID().String()), span: idText(v.SpanID().String()),
 	}
 	if r.at, r.timed = timeOf(v.Timestamp()); !r.timed {
 		r.at, r.timed = timeOf(v.ObservedTimestamp())
 	}
-	return p.logs.add(r)
+	return r, nil
 }
 
 // nested returns a message of one field: the given bytes, or with nil those of inner.
@@ -315,20 +332,30 @@ func timeOf(t pcommon.Timestamp) (recording.Instant, bool) {
 func (p *protoReader) serviceOf(from, to int) (name string) {
 	// What is not whole is found when the scopes are read.
 	_ = p.each(from, to, func(num protowire.Number, from, to int) error {
-		resource := p.text[from:to]
-		if num != fieldResource || checkShape(resource, shapeResource) != nil {
-			return nil //nolint:nilerr // it is read, and refused, elsewhere
-		}
-		traces, unreadable := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(nested(nested(nil, fieldResource, resource), fieldResources, nil))
-		if unreadable != nil {
-			return nil //nolint:nilerr // a resource that cannot be read has no name
-		}
-		if v, ok := traces.ResourceSpans().At(0).Resource().Attributes().Get("service.name"); ok {
-			name = clean(v.AsString())
+		if num == fieldResource {
+			if service, ok := serviceIn(p.text[from:to]); ok {
+				name = service
+			}
 		}
 		return nil
 	})
 	return name
+}
+
+// serviceIn returns the name of the service of a resource. One that cannot be read has none.
+func serviceIn(resource []byte) (string, bool) {
+	if checkShape(resource, shapeResource) != nil {
+		return "", false
+	}
+	traces, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(nested(nested(nil, fieldResource, resource), fieldResources, nil))
+	if err != nil {
+		return "", false
+	}
+	v, ok := traces.ResourceSpans().At(0).Resource().Attributes().Get("service.name")
+	if !ok {
+		return "", false
+	}
+	return clean(v.AsString()), true
 }
 
 // clean makes a text valid UTF-8.

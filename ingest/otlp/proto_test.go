@@ -183,6 +183,18 @@ func TestTextIsNoProtobuf(t *testing.T) {
 	}
 }
 
+// The length of an export may be the number of a character that begins JSON.
+func TestProtobufLikeText(t *testing.T) {
+	for _, begin := range []byte("{[") {
+		text := export(span("", 1))
+		text = export(span("execute_tool "+strings.Repeat("n", int(begin)+2-len(text)-len("execute_tool ")), 1))
+		require.Equal(t, []byte{'\n', begin}, text[:2])
+		assert.NotEmpty(t, otlp.Format().Detect(recording.NewSample("f", text, true)), "%q", begin)
+		_, balance := told(t, text)
+		assert.Equal(t, 1, balance.Mapped, "%q", begin)
+	}
+}
+
 func FuzzProtobuf(f *testing.F) {
 	f.Add(export(span("execute_tool one", 1), span("chat", 2)))
 	f.Add(append([]byte{0, 0, 0, 9}, export(span("x", 1))...))

@@ -12,9 +12,9 @@ const (
 	minCut    = 1 << 10   // texts that are not longer are never cut
 )
 
-// fit shortens the longest texts of a signal so that it fits an entry, and notes in the metadata
+// Fit shortens the longest texts of a signal so that it fits an entry, and notes in the metadata
 // how many bytes were left out. It reports whether it has.
-func fit(sig *signal.Signal) bool {
+func Fit(sig *signal.Signal) bool {
 	size := len(sig.Payload) + len(sig.Metadata)
 	if size <= maxSignal {
 		return false

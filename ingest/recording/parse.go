@@ -33,6 +33,18 @@ func ParseJSON(text []byte) (v signal.Value, repaired bool, err error) {
 	return v, true, nil
 }
 
+// NoteRepair notes in the metadata of an envelope that its text was repaired. Metadata that is
+// not an object is left as it is.
+func NoteRepair(envelope *signal.Object) {
+	meta := envelope.Value().Member("metadata")
+	if k := meta.Kind(); k != signal.KindObject && k != signal.KindAbsent {
+		return
+	}
+	o := signal.ObjectOf(meta)
+	o.Set("repaired", signal.Bool(true))
+	envelope.Set("metadata", o.Value())
+}
+
 func ended(d *json.Decoder) bool {
 	_, err := d.Token()
 	return errors.Is(err, io.EOF)

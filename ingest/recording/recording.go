@@ -108,6 +108,10 @@ type Options struct {
 	// negative number none at all.
 	MaxBad float64
 
+	// Unchecked leaves the check of the signals against the schema to their receiver:
+	// none has a Problem.
+	Unchecked bool
+
 	// KeepNative keeps each native record in the metadata of its signals.
 	KeepNative bool
 

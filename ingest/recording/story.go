@@ -58,6 +58,13 @@ func (m *Mapping) State(corr, agentID, to, reason string) {
 	m.Emit("agent_state_change", corr, o.Value())
 }
 
+// Assume says in which state an agent is, and how many of its calls have no result yet. It
+// emits nothing: a record that is mapped without those before it begins from there.
+func (m *Mapping) Assume(agentID, state string, open int) {
+	a := m.agent(agentID)
+	a.state, a.open = state, open
+}
+
 // Dispatch emits that a task was given to an agent, which begins to think. A task of a
 // person comes from [User].
 func (m *Mapping) Dispatch(corr, taskID, from, to, description string) {

@@ -9,6 +9,9 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
+// RemarkOrder is the kind of the remark that spans stand behind later ones.
+const RemarkOrder = "order"
+
 // remark is something that the user should know.
 type remark struct{ kind, message string }
 
@@ -140,7 +143,7 @@ func (c *Collection) describe() {
 		c.remarks = append(c.remarks, remark{"parents", fmt.Sprintf("spans whose parents are not in the recording: %d; they are taken for roots", lost)})
 	}
 	if c.behind > 0 {
-		c.remarks = append(c.remarks, remark{"order", fmt.Sprintf("%d of %d spans stood behind later ones, by %v at most; they were sorted by start", c.behind, len(c.order), time.Duration(c.furthest))})
+		c.remarks = append(c.remarks, remark{RemarkOrder, fmt.Sprintf("%d of %d spans stood behind later ones, by %v at most; they were sorted by start", c.behind, len(c.order), time.Duration(c.furthest))})
 	}
 	moved, furthest := 0, recording.Instant(0)
 	for i := range c.nodes {

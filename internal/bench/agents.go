@@ -90,15 +90,15 @@ func (b *bench) people(n int) (*sajou.Engine, *agentslive.Agents, []*agentslive.
 }
 
 // watch makes every agent read its observations until the engine closes.
-func watch(list []*agentslive.Agent, told func(o agentslive.Observation)) *sync.WaitGroup {
+func watch(list []*agentslive.Agent, told func(agent int, o agentslive.Observation)) *sync.WaitGroup {
 	var readers sync.WaitGroup
-	for _, g := range list {
+	for i, g := range list {
 		readers.Go(func() {
 			for o, err := range g.Observations(context.Background()) {
 				if err != nil {
 					return // closed
 				}
-				told(o)
+				told(i, o)
 			}
 		})
 	}
@@ -143,25 +143,7 @@ func (b *bench) pace() error {
 // paced calls f for each of a hundred actors and each of its turns, at their pace, and
 // takes the time of each call.
 func (b *bench) paced(f func(actor, turn int) error) (measurement, error) {
-	times := make([]float64, paceAgents*b.scale.paced)
-	m, err := timed(len(times), func() error {
-		start := time.Now()
-		return spread(paceAgents, paceAgents, func(i int) error {
-			for k := range b.scale.paced {
-				due := time.Duration(k)*pacePeriod + time.Duration(i)*pacePeriod/paceAgents
-				<-time.After(due - time.Since(start))
-				from := time.Now()
-				if err := f(i, k); err != nil {
-					return err
-				}
-				times[i*b.scale.paced+k] = milliseconds(time.Since(from))
-			}
-			return nil
-		})
-	}, nil)
-	slices.Sort(times)
-	m.times = times
-	return m, err
+	return pacedBy(paceAgents, b.scale.paced, pacePeriod, f)
 }
 
 // pacedAgents measures one round of the agents at their pace.
@@ -170,27 +152,41 @@ func (b *bench) pacedAgents() (measurement, error) {
 	if err != nil {
 		return measurement{}, err
 	}
-	total := paceAgents * b.scale.paced
+	// Agents number effects by what they see, each from its own base on. The ten of a row see
+	// the same effects in the same order, so that these have the same place behind each base.
+	base := make([]uint64, len(list))
+	for i := range list {
+		v, err := world.Known(b.ctx, agentID(i))
+		if err != nil {
+			return measurement{}, errors.Join(err, eng.Close())
+		}
+		base[i] = v.ViewSeq
+	}
+	perRow := rowLength * b.scale.paced
+	place := func(i int, number uint64) int { return i/rowLength*perRow + int(number-base[i]) - 1 }
 	// All is allocated before it is measured, so that taking the times costs none.
 	type seen struct {
-		seq uint64
-		at  time.Duration
+		place int
+		at    time.Duration
 	}
 	start := time.Now()
-	began := make([]atomic.Int64, total+4*paceAgents) // from start, by global_seq; 0 for how the world began
-	all := make([]seen, (total+4*paceAgents)*(rowLength+1))
+	began := make([]time.Duration, len(list)/rowLength*perRow) // from start, by place
+	all := make([]seen, len(began)*rowLength)
 	var noted atomic.Int64
-	readers := watch(list, func(o agentslive.Observation) {
+	readers := watch(list, func(i int, o agentslive.Observation) {
 		at := time.Since(start)
+		if o.ViewSeq <= base[i] {
+			return // how the world began
+		}
 		if n := noted.Add(1); int(n) <= len(all) {
-			all[n-1] = seen{o.ViewSeq, at}
+			all[n-1] = seen{place(i, o.ViewSeq), at}
 		}
 	})
 	m, err := b.paced(func(i, k int) error {
 		from := time.Since(start)
 		o, err := list[i].Submit(b.ctx, speak(fmt.Sprint(k)))
 		if err == nil {
-			began[o.GlobalSeq].Store(int64(from))
+			began[place(i, o.GlobalSeq)] = from
 		}
 		return err
 	})
@@ -202,13 +198,11 @@ func (b *bench) pacedAgents() (measurement, error) {
 	if err != nil {
 		return m, err
 	}
-	for _, s := range all[:min(int(noted.Load()), len(all))] {
-		if from := began[s.seq].Load(); from > 0 {
-			m.observed = append(m.observed, milliseconds(s.at-time.Duration(from)))
-		}
+	if n := int(noted.Load()); n != len(all) {
+		return m, fmt.Errorf("%d observations of %d intents, want %d", n, len(began), len(all))
 	}
-	if len(m.observed) < total*rowLength*9/10 {
-		return m, fmt.Errorf("%d observations of %d intents", len(m.observed), total)
+	for _, s := range all {
+		m.observed = append(m.observed, milliseconds(s.at-began[s.place]))
 	}
 	slices.Sort(m.observed)
 	return m, nil
@@ -242,7 +236,7 @@ func (b *bench) throughput() error {
 			if err != nil {
 				return measurement{}, err
 			}
-			readers := watch(list, func(agentslive.Observation) {})
+			readers := watch(list, func(int, agentslive.Observation) {})
 			m, err := timed(b.scale.intents, func() error {
 				err := ask(world, list)
 				return errors.Join(err, world.Settle(b.ctx))

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"time"
 )
@@ -115,7 +117,10 @@ func (b *bench) interleave(name string, sides ...side) ([]series, error) {
 			if err := b.ctx.Err(); err != nil {
 				return nil, err
 			}
-			m, err := quiet(sides[i].run)
+			var m measurement
+			var err error
+			// The labels tell the sides apart in a profile.
+			pprof.Do(b.ctx, pprof.Labels("row", name, "side", sides[i].name), func(context.Context) { m, err = quiet(sides[i].run) })
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, sides[i].name, err)
 			}

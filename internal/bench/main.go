@@ -16,11 +16,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"strings"
 	"text/tabwriter"
 )
@@ -60,6 +62,14 @@ type scale struct {
 
 	traced    int // entries of the session whose values are traced back
 	minimized int // signals of the session that is minimized
+
+	compared int // signals of the session that is compared with itself
+	swapped  int // of its entries are swapped in pairs
+
+	hooks int // processes a round
+
+	watchers int // clients that watch a session
+	watched  int // entries that they see in a round
 }
 
 var (
@@ -69,6 +79,9 @@ var (
 		paced: 400, intents: 20_000, worlds: []int{10, 100, 1000, 10_000}, halts: 1000,
 		guided: 20_000, turns: 100_000,
 		traced: 100_000, minimized: 10_000,
+		compared: 20_000, swapped: 200,
+		hooks:    100,
+		watchers: 1000, watched: 2000,
 	}
 	smokeScale = scale{
 		rounds: 1, appends: 50, writers: 64 * 4, scanned: 5000, bisected: 2000, long: 10_000, short: 2000, states: 50,
@@ -76,21 +89,39 @@ var (
 		paced: 10, intents: 400, worlds: []int{10, 100}, halts: 20,
 		guided: 100, turns: 1000,
 		traced: 2000, minimized: 500,
+		compared: 400, swapped: 30,
+		hooks:    3,
+		watchers: 20, watched: 40,
 	}
 )
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	smoke := flags.Bool("short", false, "do very little: shows that the benchmarks run, not how fast")
-	only := flags.String("only", "", "run only these parts, of appends, imports, scans, opening, long, bisections, provenance, corpora, stage, agents, director; scans needs imports")
+	only := flags.String("only", "", "run only these parts, of hooks, appends, imports, scans, opening, long, bisections, provenance, comparing, corpora, stage, agents, wire, director, recording, watchers; scans needs imports")
 	dir := flags.String("dir", "", "directory for the stores (default: the temporary one)")
-	child := flags.String("child", "", "internal: measure the memory of one job over the store in -dir")
+	profile := flags.String("cpuprofile", "", "write a profile of the processor to this file; its samples have the labels row and side")
+	child := flags.String("child", "", "internal: one job over the store in -dir, whose memory is measured, or the clients that watch the server at -dir")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if isWatch(*child) {
+		return watchChild(ctx, *child, *dir, stdout)
+	}
 	if *child != "" {
 		return memoryChild(ctx, *child, *dir, stdout)
+	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	work, err := os.MkdirTemp(*dir, "sajou-bench-")
 	if err != nil {
@@ -104,7 +135,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func() error
-	}{{"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"provenance", b.provenance}, {"corpora", b.corpora}, {"stage", b.stage}, {"agents", b.agents}, {"director", b.director}} {
+	}{{"hooks", b.hooks}, {"appends", b.appends}, {"imports", b.imports}, {"scans", b.scans}, {"opening", b.opening}, {"long", b.long}, {"bisections", b.bisections}, {"provenance", b.provenance}, {"comparing", b.comparing}, {"corpora", b.corpora}, {"stage", b.stage}, {"agents", b.agents}, {"wire", b.wire}, {"director", b.director}, {"recording", b.recording}, {"watchers", b.watchers}} {
 		if *only != "" && !strings.Contains(*only, part.name) {
 			continue
 		}

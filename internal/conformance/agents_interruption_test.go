@@ -158,11 +158,17 @@ func textsOf(n *node) []string {
 }
 
 func (w *interruption) issue(g *generation, v *node) error {
-	_, records, err := w.core.Issue(w.now, agents.TokenRequest{
+	request := agents.TokenRequest{
 		AgentID: g.agent, ReqID: g.req, ContextSeq: uint64(max(v.get("context_seq").integer(), 0)) + w.base,
 		Current: !v.get("context_seq").given(), Classes: []string{g.req, g.agent, anything},
 		Deadline: v.get("deadline_ms").millis(),
-	})
+	}
+	token, records, err := w.core.Issue(w.now, request)
+	if w.door != nil {
+		if err := w.door.issue(request, w.core.Number(g.agent, request.ContextSeq), token, err); err != nil {
+			return err
+		}
+	}
 	if err := w.keep(records, err); err != nil {
 		return err
 	}
@@ -209,7 +215,12 @@ func (w *interruption) cancel(v *node) error {
 	reason := cmp.Or(v.get("reason").text(), agents.ReasonUser)
 	for _, g := range w.tokens {
 		if g.req == req && (agent == "" || g.agent == agent) && !g.cancelled && w.live[[2]string{g.agent, req}] == g {
-			records, _ := w.core.Cancel(g.agent, req, reason)
+			records, found := w.core.Cancel(g.agent, req, reason)
+			if w.door != nil {
+				if err := w.door.cancel(g.agent, req, found); err != nil {
+					return err
+				}
+			}
 			return w.keep(records, nil)
 		}
 	}

@@ -150,6 +150,11 @@ func (w *sim) step(n *node, line *agents.Intake) ([]string, error) {
 		return w.wait(line, in), nil
 	}
 	o, records := w.core.Submit(w.now, in)
+	if w.door != nil {
+		if err := w.door.submit(agents.Submission{Intent: &in}, w.core.Number(in.AgentID, in.ContextSeq), o); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.keep(records, nil); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -25,6 +26,8 @@ type sim struct {
 	refused []*agents.Rejection          // by step; nil for one that was not
 
 	permissions map[string][]string // of each agent, as registered
+
+	door *door // nil, or repeats everything through sockets
 }
 
 func newSim(world string) (*sim, error) {
@@ -33,9 +36,13 @@ func newSim(world string) (*sim, error) {
 		return nil, err
 	}
 	core.Bind(world, nil)
-	return &sim{
+	w := &sim{
 		core: core, deltas: map[string][]view.Delta{}, first: map[[2]string]agents.Outcome{}, permissions: map[string][]string{},
-	}, nil
+	}
+	if doorOf != nil {
+		w.door, err = doorOf(world)
+	}
+	return w, err
 }
 
 // keep folds records.
@@ -52,8 +59,22 @@ func (w *sim) keep(records []signal.Record, err error) error {
 			w.records = append(w.records, r.Value)
 		}
 		w.take(out)
+		if w.door != nil {
+			if err := w.door.setUp(r); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return w.settleDoor()
+}
+
+// settleDoor compares the deltas and cancellations with those through the door, unless a
+// submission is still to be repeated there.
+func (w *sim) settleDoor() error {
+	if w.door == nil {
+		return nil
+	}
+	return w.door.settle(w.now)
 }
 
 func (w *sim) take(out agents.Applied) {
@@ -62,6 +83,10 @@ func (w *sim) take(out agents.Applied) {
 		w.deltas[d.Agent] = append(w.deltas[d.Agent], d.Delta)
 	}
 	w.gone = append(w.gone, out.Cancellations...)
+	if w.door != nil {
+		w.door.deltas = append(w.door.deltas, out.Deliveries...)
+		w.door.stops = append(w.door.stops, out.Cancellations...)
+	}
 	if out.Effect != nil {
 		mustValidate(agentworld.EffectSchema(), out.Effect.WithRequest())
 		w.log = append(w.log, out.Effect.Value())
@@ -72,6 +97,11 @@ func (w *sim) take(out agents.Applied) {
 func (w *sim) at(now time.Duration) error {
 	w.now = max(w.now, now)
 	w.take(w.core.Advance(w.now))
+	if w.door != nil {
+		if err := w.door.world.Advance(context.Background(), w.now); err != nil {
+			return err
+		}
+	}
 	expired := w.core.Expire(w.now)
 	for _, r := range expired {
 		agent, _ := r.Value.Get("agent_id")
@@ -96,6 +126,11 @@ func (w *sim) decide(s agents.Submission) (agents.Outcome, []signal.Record) {
 	d := w.core.Decide(w.now, agents.Quantum{}, []agents.Submission{s})
 	for _, o := range d.Outcomes {
 		mustValidate(agents.OutcomeSchema(), o.Value())
+	}
+	if w.door != nil {
+		if err := w.door.submit(s, 0, d.Outcomes[0]); err != nil {
+			panic(err)
+		}
 	}
 	return d.Outcomes[0], d.Records
 }

@@ -16,6 +16,8 @@ type Disk struct {
 	gate chan struct{} // writes wait until it is closed; nil: they do not; guarded by mu
 	Full atomic.Bool   // writes fail
 	Deaf atomic.Bool   // reads fail
+
+	fault atomic.Pointer[error] // of each write; nil if they succeed
 }
 
 // ErrFull is the error of a write while the disk is full.
@@ -43,10 +45,16 @@ func NewDisk() *Disk {
 		if d.Full.Load() {
 			return ErrFull
 		}
+		if err := d.fault.Load(); err != nil {
+			return *err
+		}
 		return nil
 	}))
 	return d
 }
+
+// Fail makes all writes fail with an error.
+func (d *Disk) Fail(err error) { d.fault.Store(&err) }
 
 // Hold makes the disk slow, until the function is called.
 func (d *Disk) Hold() (release func()) {

@@ -175,7 +175,9 @@ func InTurn(answers map[string][]string) JudgeFunc {
 // Memory opens an engine in memory and closes it at the end of the test.
 func Memory(t testing.TB, cfg sajou.Config) *sajou.Engine {
 	t.Helper()
-	cfg.FS = vfs.NewMem()
+	if cfg.FS == nil {
+		cfg.FS = vfs.NewMem()
+	}
 	eng, err := sajou.Open("store", cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = eng.Close() })

@@ -86,7 +86,7 @@ func run(ctx context.Context, packages []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"build"}
+	args := []string{"build", "-trimpath=false"} // the listing names files by their paths, whatever GOFLAGS says
 	for path := range strings.FieldsSeq(string(list)) {
 		args = append(args, "-gcflags="+path+"=-S")
 	}

@@ -42,6 +42,7 @@ type layer struct {
 var layers = []layer{
 	{"internal/jsonpointer", pure, nil},
 	{"internal/termtext", pure, nil},
+	{"internal/errtext", pure, []string{"internal/termtext"}},
 	{"internal/wording", pure, nil},
 	{"signal", pure, []string{"internal/jsonpointer", "internal/wording"}},
 	{"internal/detmath", pure, nil},
@@ -49,6 +50,7 @@ var layers = []layer{
 	{"authored", pure, []string{"signal", "internal/jsonpointer", "internal/yaml"}},
 	{"internal/spelling", pure, nil},
 	{"internal/find", pure, nil},
+	{"internal/privatefile", effects, nil}, // reads, writes and locks files
 	{"redact", effects, []string{"signal", "authored", "internal/jsonpointer", "internal/spelling", "internal/wording"}}, // a slog.Handler hands on what it was given; the rest is pure
 	{"redact/content", pure, []string{"signal", "redact"}},
 	{"internal/statecodec", pure, []string{"signal"}},
@@ -92,6 +94,7 @@ var layers = []layer{
 	{"replay", timeless, []string{"choreography", "eventlog", "projection", "snapshot", "replay/postings"}},
 	{"replay/align", pure, nil},
 	{"replay/bookmark", timeless, []string{"eventlog", "replay"}},
+	{"replay/bookmark/bookfile", effects, []string{"internal/privatefile", "replay/bookmark"}}, // one file
 	{"replay/bisect", timeless, []string{"projection", "replay"}},
 	{"replay/sentinel", timeless, []string{"eventlog", "projection", "replay"}},
 	{"replay/testprogram", effects, []string{"replay/bisect"}}, // starts processes
@@ -106,6 +109,10 @@ var layers = []layer{
 	{"ingest/flatspans", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
 	{"ingest/claudecode", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/hooks", timeless, []string{"signal", "ingest/recording"}},
+	{"ingest/partition", pure, []string{"signal", "eventlog/chain"}},
+	{"ingest/hooks/forward", effects, []string{"signal", "internal/privatefile", "ingest/recording", "ingest/hooks", "ingest/partition"}}, // a file of what waits, and one connection
+	{"ingest/hooks/settings", pure, nil},
+	{"ingest/dial", effects, []string{"signal", "ingest/recording"}}, // connects to a source
 	{"ingest/codex", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/openhands", timeless, []string{"signal", "ingest/recording"}},
 	{"ingest/sweagent", timeless, []string{"signal", "ingest/recording"}},
@@ -122,9 +129,9 @@ var layers = []layer{
 	{"ingest/langsmith", timeless, []string{"signal", "ingest/recording", "ingest/spans"}},
 	{"ingest/formats", timeless, []string{"signal", "ingest/recording", "ingest/claudecode", "ingest/hooks", "ingest/codex", "ingest/gemini", "ingest/copilot", "ingest/cloudevents", "ingest/openhands", "ingest/sweagent", "ingest/minisweagent", "ingest/cline", "ingest/atif", "ingest/aider", "ingest/mcp", "ingest/otlp", "ingest/jaeger", "ingest/flatspans", "ingest/langfuse", "ingest/agentssdk", "ingest/langsmith"}},
 	{"ingest/source", effects, []string{"ingest/recording", "ingest/formats"}}, // opens files, folders and archives
-	{"session", timeless, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
+	{"session", timeless, []string{"internal/wording", "signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "internal/statecodec", "eventlog", "projection", "snapshot", "replay", "stage/scene", "stage"}},
 	{"replay/variant", timeless, []string{"signal", "agents", "director/episode", "choreography/definition", "choreography/language", "eventlog/chain", "eventlog", "replay", "session", "stage/scene"}},
-	{"replay/provenance", timeless, []string{"internal/jsonpointer", "signal", "choreography/definition", "choreography/language", "choreography", "eventlog", "projection", "replay/postings", "replay", "stage", "session"}},
+	{"replay/provenance", timeless, []string{"internal/jsonpointer", "signal", "choreography/definition", "choreography/language", "choreography", "eventlog", "projection", "replay/postings", "replay", "stage", "session", "agents", "director/episode", "director"}},
 	{"session/summary", pure, []string{"signal", "redact", "redact/content", "ingest/recording"}},
 	{"session/transcript", pure, []string{"signal", "eventlog", "internal/termtext", "ingest/recording"}},
 	{"session/textsearch", pure, []string{"signal", "eventlog", "session", "internal/jsonpointer"}},
@@ -142,14 +149,14 @@ var layers = []layer{
 	{"replay/export/mcap", timeless, []string{"choreography", "eventlog", "replay", "session"}},
 	{"replay/export/perfetto", timeless, []string{"internal/termtext", "signal", "choreography", "eventlog", "replay", "session", "replay/course"}},
 	{"internal/writer", effects, []string{"internal/statecodec", "eventlog", "projection", "snapshot", "replay", "session"}},
-	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "session", "internal/writer"}},
+	{"stage/live", effects, []string{"choreography", "stage", "eventlog", "projection", "replay", "session", "internal/writer"}},
 	{"agents/live", effects, []string{"signal", "agents", "eventlog", "projection", "session", "internal/writer", "agents/world", "agents/view", "agents/query", "agents/flow"}},
 	{"agents/generate", effects, []string{"signal", "agents", "eventlog", "session", "agents/live", "agents/view", "agents/flow"}},
 	{"agents/history", timeless, []string{"signal", "agents", "director/episode", "eventlog", "snapshot", "replay/postings", "replay", "session", "agents/jsondoc", "agents/view", "agents/query"}},
 	{"director/history", timeless, []string{"signal", "agents", "director/episode", "director", "eventlog", "replay", "session"}},
 	{"replay/fork", timeless, []string{"signal", "agents", "agents/world", "director/episode", "director", "director/history", "eventlog", "projection", "replay", "replay/variant", "session"}},
 	{"director/live", effects, []string{"signal", "agents", "director/episode", "director", "eventlog", "projection", "replay", "session", "internal/writer", "director/history"}},
-	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "replay/fork", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query", "replay/sentinel", "replay/postings"}},
+	{".", effects, []string{"signal", "choreography/definition", "choreography/language", "choreography", "agents", "director/episode", "director", "stage", "eventlog/chain", "eventlog/verify", "eventlog", "projection", "workspace", "snapshot", "replay", "replay/fork", "redact", "session", "internal/writer", "stage/live", "agents/live", "agents/history", "director/live", "agents/query", "replay/sentinel", "replay/postings"}},
 	{"ingest", timeless, []string{"signal", "choreography/language", "eventlog/chain", "eventlog", "session", "ingest/recording", "."}},
 	{"director/play", effects, []string{"internal/termtext", "signal", "director/episode", "director", "director/script", "eventlog", "session", "agents/generate", "director/live", "."}},
 	{"adapter/openai", effects, []string{"agents", "director", "internal/secret", "agents/generate", "agents/flow"}},
@@ -161,12 +168,35 @@ var layers = []layer{
 	{"internal/enginetest", effects, []string{"eventlog/chain", "signal", "choreography", "choreography/definition", "choreography/language", "agents", "agents/jsondoc", "agents/query", "agents/view", "director", "director/episode", "stage", "stage/scene", "eventlog", "projection", "replay", "session", "agents/generate", "agents/history", "agents/live", "agents/message", "director/live", "stage/live", "."}},
 	{"internal/conformance", effects, nil},
 	{"internal/lint", pure, []string{"signal", "internal/find", "internal/spelling", "choreography/definition", "choreography/language", "stage", "stage/scene", "internal/wording", "authored"}},
+	{"internal/answer", timeless, []string{"internal/errtext", "internal/spelling", "internal/jsonpointer", "internal/termtext", "signal", "agents/jsondoc", "agents/view", "agents", "agents/query", "agents/history", "choreography", "choreography/rehearsal", "eventlog/verify", "eventlog", "projection", "workspace", "replay", "replay/bisect", "replay/provenance", "replay/where", "session", "session/summary", "internal/lint", "director/episode", "director/history", "stage", "stage/scene", "replay/fork", "stage/film", "stage/imagetest", "stage/picture"}}, // the JSON of answers, of the command line and the servers
+	{"internal/traces", timeless, []string{"signal", "eventlog", "ingest/otlpexport", "session"}},
 	{"replay/corpus", effects, []string{"authored", "choreography/definition", "choreography/language", "eventlog", "eventlog/verify", "replay/sentinel", ".", "ingest", "internal/lint"}},
 	{"replay/edits", timeless, []string{"projection", "replay", "replay/bisect", "replay/variant", "session"}},
 	{"replay/edits/versions", effects, []string{"replay/bisect", "replay/edits"}}, // reads files and runs git
 	{"internal/simulate", timeless, []string{"internal/jsonpointer", "internal/wording", "signal", "internal/spelling", "agents", "eventlog", "projection", "agents/live", ".", "agents/jsondoc", "agents/world", "agents/view", "authored", "session", "agents/flow"}},
+	{"server/access", effects, []string{"internal/privatefile"}},
+	{"server/limit", effects, nil},
+	{"server/problem", effects, []string{"signal", "internal/errtext", "authored", "choreography/definition", "director", "eventlog", "replay", "replay/where", "session", "agents/live", "agents/history", "server/access", "agents/jsondoc", "agents/view", "replay/provenance", "replay/bookmark", "replay/variant", "stage/film", "server/limit"}},
+	{"server/route", effects, []string{"eventlog/chain", "server/access", "server/problem"}},
+	{"server/stream", effects, nil},
+	{"server/record", effects, []string{"signal", "internal/errtext", "choreography", "eventlog", "session", "ingest/recording", "ingest/partition", ".", "ingest", "server/access", "server/limit", "server/route", "server/problem", "server/stream"}},
+	{"server/otlp/spool", effects, nil}, // files in one directory
+	{"server/otlp", effects, []string{"signal", "eventlog", "ingest/otlp", "ingest/partition", ".", "server/access", "server/limit", "server/otlp/spool", "server/route", "server/problem"}},
+	{"server/local", effects, []string{"eventlog", ".", "server/access", "server/problem", "server/route"}}, // listens on a socket beside a store
+	{"server/agentwire", effects, []string{"signal", "agents", "agents/jsondoc", "agents/view", "agents/world", "agents/generate", "agents/live", "director", "director/episode", "director/live", "eventlog", "projection", "session", ".", "server/access", "server/route", "server/problem", "internal/jsonpointer"}},
+	{"server/watch", effects, []string{"choreography", "director/history", "eventlog", "stage", "stage/live", "replay", "session", "internal/answer", "internal/errtext", ".", "server/access", "server/problem", "server/route", "server/stream"}},
+	{"server/mcp", effects, []string{".", "agents", "agents/history", "agents/jsondoc", "agents/query", "agents/view", "authored", "choreography", "choreography/definition", "choreography/language", "choreography/rehearsal", "eventlog", "eventlog/verify", "internal/answer", "internal/errtext", "internal/lint", "internal/termtext", "projection", "replay", "replay/bisect", "replay/fork", "replay/provenance", "replay/variant", "replay/where", "server/access", "server/problem", "server/route", "session", "signal", "stage/film", "stage/overview", "stage/picture", "workspace"}},
+	{"server/mirror", effects, []string{"eventlog", "session", ".", "ingest", "server/access", "server/problem", "server/route"}},
+	{"server/read", effects, []string{".", "agents/history", "agents/jsondoc", "agents/query", "agents/view", "signal", "choreography", "choreography/definition", "choreography/language", "ingest/otlpexport", "internal/answer", "internal/lint", "internal/termtext", "internal/traces", "eventlog", "projection", "workspace", "replay", "replay/bookmark", "replay/bookmark/bookfile", "replay/course", "replay/export/asciicast", "replay/export/mcap", "replay/export/perfetto", "replay/export/webpage", "replay/provenance", "replay/where", "session", "director/history", "stage/film", "stage/picture", "stage/scene", "server/access", "server/problem", "server/route"}},
+	{"server/job", effects, []string{".", "agents/history", "agents/query", "choreography/definition", "choreography/language", "eventlog", "eventlog/verify", "internal/answer", "internal/lint", "internal/termtext", "projection", "replay", "replay/bisect", "replay/provenance", "replay/variant", "replay/where", "session", "signal", "stage/imagetest", "workspace", "server/access", "server/limit", "server/problem", "server/route"}},
+	{"server/schema", effects, []string{"agents", "agents/view", "agents/world", "director/episode", "signal", "stage/scene", "server/access", "server/agentwire", "server/problem", "server/route"}},
+	{"server", effects, []string{".", "server/access", "server/route", "server/problem", "server/read", "server/job", "server/schema", "eventlog", "server/limit", "server/local", "server/agentwire", "server/record", "server/mirror", "server/mcp", "server/otlp", "server/watch"}},
+	{"internal/spanexport", effects, nil}, // sends spans
+	{"server/settings", effects, []string{"internal/spanexport", "authored", "signal", "internal/spelling", "server", "server/access", "ingest/partition"}},
+	{"internal/servertest", effects, []string{".", "choreography/definition", "choreography/language", "ingest", "internal/enginetest", "internal/lint", "internal/simulate", "signal"}},
 	{"internal/mutate", effects, nil}, // breaks the code on purpose
-	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/corpus", "replay/provenance", "replay/where", "stage/film", "stage/imagetest", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session"}},
+	{"internal/bench", effects, []string{"signal", "choreography/language", "choreography", "agents", "director/episode", "director", "director/explore", "stage/scene", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/compare", "replay/corpus", "replay/order", "replay/variant", "replay/provenance", "replay/where", "stage/film", "stage/imagetest", "agents/live", "agents/generate", ".", "adapter/openai", "agents/world", "agents/view", "choreography/definition", "session", "server/access", "server/agentwire", "server", "server/limit", "server/record"}},
+	{"internal/soak", effects, []string{".", "agents", "agents/world", "eventlog", "eventlog/verify", "server", "server/access", "server/agentwire", "server/limit", "server/record", "signal"}},
 	{"internal/memlimit", effects, nil},
 	{"internal/golden", effects, nil},
 	{"internal/recordingtest", effects, []string{"signal", "ingest/recording"}},
@@ -177,14 +207,16 @@ var layers = []layer{
 	{"docs", effects, nil}, // tests of its pages
 	{"internal/layers", effects, nil},
 	{"internal/fpcheck", effects, []string{"internal/layers"}},
-	{"cmd/sajou-replay/internal/cli", effects, []string{"adapter/openai", "replay/searchlog", "internal/termtext", "signal", "authored", "internal/spelling", "choreography/language", "choreography", "agents", "director/episode", "stage/scene", "stage/picture", "eventlog", "projection", "workspace", "replay", "replay/bookmark", "replay/where", "session", "stage/film", ".", "director/play", "internal/lint", "internal/memlimit", "replay/edits", "replay/variant"}},
-	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "replay/timing", "projection", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli", "workspace", "replay/where", "stage/debugger"}},
-	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "projection", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query"}},
-	{"cmd/sajou-replay/internal/statecmd", effects, []string{"internal/jsonpointer", "director/play", "director/history", "agents/generate", "adapter/openai", "replay/order", "replay/searchlog", "internal/termtext", "choreography/language", "choreography/definition", "choreography/rehearsal", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/where", "session", "stage/film", "stage/imagetest", "cmd/sajou-replay/internal/cli", "replay/compare", "replay/bookmark", ".", "replay/provenance", "replay/bisect", "replay/edits", "replay/edits/versions", "replay/testprogram", "signal", "replay/fork", "replay/variant", "replay/corpus", "replay/sentinel", "choreography"}},
-	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "projection", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "replay/course", "replay/export/perfetto", "replay/export/asciicast", "replay/export/mcap", "replay/export/webpage", "stage/film", "stage/picture", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli", "replay/sentinel", "replay/bookmark"}},
+	{"cmd/sajou-replay/internal/cli", effects, []string{"server/local", "server/mirror", "adapter/openai", "replay/searchlog", "internal/termtext", "signal", "authored", "internal/spelling", "choreography/language", "choreography", "agents", "director/episode", "stage/scene", "stage/picture", "eventlog", "projection", "workspace", "replay", "replay/bookmark", "replay/bookmark/bookfile", "internal/privatefile", "replay/where", "session", "stage/film", ".", "director/play", "internal/lint", "internal/memlimit", "replay/edits", "replay/variant", "internal/answer", "internal/errtext"}},
+	{"cmd/sajou-replay/internal/episodecmd", effects, []string{"internal/termtext", "signal", "authored", "director/episode", "director/episode/graph", "director", "director/explore", "director/script", "eventlog", "replay", "session", "agents/generate", "director/history", ".", "director/play", "adapter/openai", "replay/timing", "projection", "cmd/sajou-replay/internal/cli", "internal/answer"}},
+	{"cmd/sajou-replay/internal/stagecmd", effects, []string{"internal/termtext", "signal", "authored", "choreography/definition", "choreography/language", "choreography", "choreography/rehearsal", "stage/scene", "stage", "stage/picture", "stage/overview", "eventlog", "projection", "replay", "session", "stage/film", ".", "internal/lint", "cmd/sajou-replay/internal/cli", "workspace", "replay/where", "stage/debugger", "internal/answer"}},
+	{"cmd/sajou-replay/internal/agentscmd", effects, []string{"internal/termtext", "signal", "authored", "agents/jsondoc", "agents/view", "agents", "eventlog", "replay", "session", "agents/history", "internal/simulate", "cmd/sajou-replay/internal/cli", "agents/query", "internal/answer"}},
+	{"cmd/sajou-replay/internal/statecmd", effects, []string{"director/play", "director/history", "agents/generate", "adapter/openai", "replay/order", "replay/searchlog", "internal/termtext", "choreography/language", "choreography/definition", "choreography/rehearsal", "stage/picture", "eventlog", "projection", "workspace", "workspace/risk", "replay", "replay/where", "session", "stage/film", "stage/imagetest", "cmd/sajou-replay/internal/cli", "replay/compare", "replay/bookmark", ".", "replay/provenance", "replay/bisect", "replay/edits", "replay/edits/versions", "replay/testprogram", "signal", "replay/fork", "replay/variant", "replay/corpus", "replay/sentinel", "choreography", "internal/answer"}},
+	{"cmd/sajou-replay/internal/logcmd", effects, []string{"internal/wording", "internal/termtext", "signal", "choreography/language", "choreography", "eventlog/verify", "eventlog", "snapshot", "replay", "replay/where", "session", "session/summary", ".", "ingest", "ingest/recording", "ingest/otlpexport", "replay/course", "replay/export/perfetto", "replay/export/asciicast", "replay/export/mcap", "replay/export/webpage", "stage/film", "stage/picture", "ingest/formats", "ingest/source", "ingest/found", "session/price", "stage/agentscene", "redact", "redact/content", "authored", "cmd/sajou-replay/internal/cli", "replay/sentinel", "replay/bookmark", "internal/answer", "internal/traces"}},
 	{"cmd/sajou-replay/internal/textcmd", effects, []string{"internal/termtext", "signal", "eventlog", "projection", "session/transcript", "session/textsearch", ".", "cmd/sajou-replay/internal/cli"}},
-	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/textcmd"}},
+	{"cmd/sajou-replay/internal/servecmd", effects, []string{"adapter/otel", "internal/privatefile", "internal/spanexport", "internal/spelling", "internal/termtext", ".", "server", "server/settings", "ingest/hooks/forward", "cmd/sajou-replay/internal/cli", "adapter/prometheus", "server/local", "signal", "eventlog", "ingest", "ingest/recording", "ingest/dial", "ingest/hooks/settings", "ingest/partition", "server/access", "server/mcp"}},
+	{"cmd/sajou-hook", effects, []string{"ingest/hooks/forward"}},
+	{"cmd/sajou-replay", effects, []string{"internal/termtext", "internal/spelling", "signal", "agents/world", "agents/view", "agents", "director/episode", "stage/scene", "internal/simulate", "choreography/definition", "choreography/language", "stage", "stage/picture", "eventlog/verify", "eventlog", "projection", "replay", "replay/bisect", "replay/where", "session", "ingest", "internal/lint", "cmd/sajou-replay/internal/cli", "cmd/sajou-replay/internal/episodecmd", "cmd/sajou-replay/internal/stagecmd", "cmd/sajou-replay/internal/agentscmd", "cmd/sajou-replay/internal/statecmd", "cmd/sajou-replay/internal/logcmd", "cmd/sajou-replay/internal/servecmd", "cmd/sajou-replay/internal/textcmd"}},
 }
 
 // sharedNames are the names under which more than one package exports a type,

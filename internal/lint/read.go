@@ -22,6 +22,23 @@ type Declared struct {
 	Pointer string // JSON pointer; "" if the file is nothing else
 }
 
+// Changed returns the declarations that would have an effect if all came into force in
+// their order. Unchanged says of each but a scene whether it is in force already, and
+// inForce is the scene, nil for none.
+func Changed(unchanged []bool, inForce *scene.Scene, all []language.Declaration) (changed []language.Declaration) {
+	for i, d := range all {
+		same := unchanged[i]
+		if next, ok := d.(*scene.Scene); ok {
+			same = inForce != nil && bytes.Equal(inForce.Value(), next.Value())
+			inForce = next
+		}
+		if !same {
+			changed = append(changed, d)
+		}
+	}
+	return changed
+}
+
 // Read reads the declarations of a file: an object or an array of them, each a
 // choreography, a sequence, an easing, a binding or a scene. They may refer to
 // each other and to the catalog. They are returned in an order in which they can come
@@ -57,7 +74,7 @@ func read(c *language.Catalog, original []byte, t *authored.Text) (declared []De
 		declared, diagnostics = readZip(c, file, original)
 	case sajouOf(value) == "simulation":
 		diagnostics = refuse("this is a scenario of agents, which is for sajou-replay sim")
-	case sajouOf(value) == "episode":
+	case isEpisode(value):
 		diagnostics = refuse("this is an episode, which is for sajou-replay episode lint")
 	case isRecording(text, value):
 		diagnostics = refuse("this is a recording, which is for sajou-replay import")
@@ -94,6 +111,13 @@ func isScenario(v signal.Value) bool {
 	_, definitions := v.Get("definitions")
 	_, script := v.Get("script")
 	return definitions && script
+}
+
+// isEpisode reports whether v is an episode, which may omit the member "sajou".
+func isEpisode(v signal.Value) bool {
+	_, beats := v.Get("beats")
+	sajou := sajouOf(v)
+	return sajou == "episode" || sajou == "" && beats
 }
 
 // sajouOf returns the kind of file that the member "sajou" names, "" without one.

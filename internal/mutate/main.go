@@ -5,7 +5,7 @@
 // Of each group of packages it draws a sample of single changes: negated
 // conditions, comparisons and numbers that are off by one, dropped statements
 // and error checks, swapped operands. All changes of a sample are compiled into
-// one program a package of tests; the environment selects the one that takes
+// one program a package of tests; a file selects the one that takes
 // effect, so a change costs no compilation. Each test runs once without a
 // change, which tells which changes it passes. A change is then tested with the
 // tests that pass it, those of its own package first, then those of the group.
@@ -174,7 +174,7 @@ func judge(ctx context.Context, all *packages, g group, o options) (bool, error)
 			continue
 		}
 		near, _ := all.split(g, c)
-		by, err := l.noticed(near, c)
+		by, err := l.noticed(near, c, false)
 		if err != nil {
 			return false, err
 		}
@@ -186,7 +186,7 @@ func judge(ctx context.Context, all *packages, g group, o options) (bool, error)
 	}
 	for _, c := range t.missed {
 		_, far := all.split(g, c)
-		by, err := l.noticed(far, c)
+		by, err := l.noticed(far, c, true)
 		if err != nil {
 			return false, err
 		}
@@ -214,10 +214,11 @@ func (p *packages) split(g group, c *change) (near, far []string) {
 	return near, far
 }
 
-// noticed returns the first test of some folders that notices a change.
-func (l *lab) noticed(testers []string, c *change) (string, error) {
+// noticed returns the first test of some folders that notices a change. With whole set the
+// tests of a folder run together.
+func (l *lab) noticed(testers []string, c *change, whole bool) (string, error) {
 	for _, dir := range testers {
-		p, err := l.program(dir)
+		p, err := l.program(dir, whole)
 		if err != nil {
 			return "", err
 		}

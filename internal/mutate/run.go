@@ -37,27 +37,25 @@ type packages struct {
 }
 
 func list(ctx context.Context) (*packages, error) {
-	out, err := goCommand(ctx, "list", "-test", "-deps", "-json=ImportPath,Deps,GoFiles", "./...")
+	out, err := goCommand(ctx, "list", "-test", "-deps", "-json=ImportPath,Imports,Deps,GoFiles", "./...")
 	if err != nil {
 		return nil, err
 	}
 	all := &packages{files: map[string][]string{}, testers: map[string][]string{}}
-	deps := map[string]int{} // of a folder's tests
+	imports := map[string][]string{} // of a package or one of its variants for tests
+	deps := map[string]int{}         // of a folder's tests
+	var tests []string
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p struct {
-			ImportPath    string
-			GoFiles, Deps []string
+			ImportPath             string
+			GoFiles, Imports, Deps []string
 		}
 		if err := d.Decode(&p); err == io.EOF {
-			// The fewer packages stand between, the likelier tests notice a change, and the
-			// sooner they end.
-			for _, testers := range all.testers {
-				slices.SortStableFunc(testers, func(a, b string) int { return cmp.Compare(deps[a], deps[b]) })
-			}
-			return all, nil
+			break
 		} else if err != nil {
 			return nil, err
 		}
+		imports[p.ImportPath] = p.Imports
 		tester, isTest := strings.CutSuffix(p.ImportPath, ".test")
 		if !isTest {
 			if !strings.Contains(p.ImportPath, " ") {
@@ -65,6 +63,7 @@ func list(ctx context.Context) (*packages, error) {
 			}
 			continue
 		}
+		tests = append(tests, p.ImportPath)
 		deps[folder(tester)] = len(p.Deps)
 		seen := map[string]bool{}
 		for _, dep := range p.Deps {
@@ -75,6 +74,40 @@ func list(ctx context.Context) (*packages, error) {
 			}
 		}
 	}
+	// The fewer packages stand between, the likelier tests notice a change. Of two at the
+	// same distance the smaller one ends sooner.
+	far := map[string]map[string]int{} // by the folder of the tests
+	for _, test := range tests {
+		far[folder(strings.TrimSuffix(test, ".test"))] = distances(imports, test)
+	}
+	for dir, testers := range all.testers {
+		slices.SortStableFunc(testers, func(a, b string) int {
+			return cmp.Or(cmp.Compare(far[a][dir], far[b][dir]), cmp.Compare(deps[a], deps[b]))
+		})
+	}
+	return all, nil
+}
+
+// distances returns how many imports lead from a package to each folder of the module.
+func distances(imports map[string][]string, from string) map[string]int {
+	all, seen := map[string]int{}, map[string]bool{from: true}
+	for step, at := 0, []string{from}; len(at) > 0; step++ {
+		var next []string
+		for _, id := range at {
+			path, _, _ := strings.Cut(id, " ")
+			if _, nearer := all[folder(path)]; !nearer && inModule(path) {
+				all[folder(path)] = step
+			}
+			for _, i := range imports[id] {
+				if !seen[i] {
+					seen[i] = true
+					next = append(next, i)
+				}
+			}
+		}
+		at = next
+	}
+	return all
 }
 
 // exportsOf compiles what the packages of some folders import and returns the
@@ -126,9 +159,9 @@ type program struct {
 	units []*unit
 }
 
-// unit is one test.
+// unit is one test, or several that run together.
 type unit struct {
-	name    string
+	name    string        // names with | between them
 	cpu     time.Duration // processor time without a change
 	wall    time.Duration
 	reached map[int]bool // the changes that it passes
@@ -210,10 +243,10 @@ func (l *lab) write() error {
 }
 
 // program builds the test binary of a package and runs its tests without a
-// change, which tells how long they take and which changes they pass. It
-// returns nil for a package without tests. Tests that fail without a change are
-// told and left out.
-func (l *lab) program(dir string) (*program, error) {
+// change, which tells how long they take and which changes they pass. Each test is a
+// unit of its own; with whole set all are one, if none of them fails. It returns nil
+// for a package without tests. Tests that fail without a change are printed and left out.
+func (l *lab) program(dir string, whole bool) (*program, error) {
 	if p, ok := l.programs[dir]; ok {
 		return p, nil
 	}
@@ -229,37 +262,55 @@ func (l *lab) program(dir string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", dir, err, out.text)
 	}
-	trace := filepath.Join(l.tmp, "trace")
-	for name := range strings.FieldsSeq(string(out.text)) {
-		if err := os.WriteFile(trace, nil, 0o600); err != nil {
+	l.programs[dir] = p
+	names := strings.Fields(string(out.text))
+	if all := strings.Join(names, "|"); whole && all != "" {
+		if passed, err := l.measure(p, all); err != nil || passed {
+			return p, err
+		}
+	}
+	for _, name := range names {
+		passed, err := l.measure(p, name)
+		if err != nil {
 			return nil, err
 		}
-		u := &unit{name: name, reached: map[int]bool{}}
-		out, err := l.exec(p, 0, trace, 20*time.Minute, testArgs([]*unit{u})...)
-		if l.ctx.Err() != nil {
-			return nil, l.ctx.Err()
-		}
-		if err != nil {
+		if !passed {
 			fmt.Fprintf(l.log, "not used: %s %s fails without a change\n", dir, name)
-			continue
-		}
-		u.cpu, u.wall = out.cpu, out.wall
-		data, err := os.ReadFile(trace)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range strings.Fields(string(data)) {
-			if n, err := strconv.Atoi(s); err == nil {
-				u.reached[n] = true
-			}
-		}
-		if len(u.reached) > 0 {
-			p.units = append(p.units, u)
 		}
 	}
 	slices.SortStableFunc(p.units, func(a, b *unit) int { return cmp.Compare(a.cpu, b.cpu) })
-	l.programs[dir] = p
 	return p, nil
+}
+
+// measure runs the tests of a name without a change. If they pass, and pass a change, they
+// become a unit of the program.
+func (l *lab) measure(p *program, name string) (passed bool, err error) {
+	trace := filepath.Join(l.tmp, "trace")
+	if err := os.WriteFile(trace, nil, 0o600); err != nil {
+		return false, err
+	}
+	u := &unit{name: name, reached: map[int]bool{}}
+	out, err := l.exec(p, 0, trace, 20*time.Minute, testArgs([]*unit{u})...)
+	if l.ctx.Err() != nil {
+		return false, l.ctx.Err()
+	}
+	if err != nil {
+		return false, nil //nolint:nilerr // a test that fails is not used
+	}
+	u.cpu, u.wall = out.cpu, out.wall
+	data, err := os.ReadFile(trace)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range strings.Fields(string(data)) {
+		if n, err := strconv.Atoi(s); err == nil {
+			u.reached[n] = true
+		}
+	}
+	if len(u.reached) > 0 {
+		p.units = append(p.units, u)
+	}
+	return true, nil
 }
 
 func testArgs(units []*unit) []string {
@@ -333,12 +384,14 @@ func (l *lab) exec(p *program, change int, trace string, limit time.Duration, ar
 		return result{}, err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }() // it is a temporary folder
+	if err := os.WriteFile(filepath.Join(tmp, "mutant"), fmt.Appendf(nil, "%d %s", change, trace), 0o600); err != nil {
+		return result{}, err
+	}
 	cmd := exec.CommandContext(ctx, p.bin, args...)
 	cmd.Dir = p.dir
 	// The property tests draw the same in each run, and leave no file of failures in the
 	// working tree, from which later runs would learn.
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "MUTANT="+strconv.Itoa(change), "MUTANT_TRACE="+trace,
-		"RAPID_NOFAILFILE=true", "RAPID_SEED="+strconv.FormatUint(l.seed, 10))
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "RAPID_NOFAILFILE=true", "RAPID_SEED="+strconv.FormatUint(l.seed, 10))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second

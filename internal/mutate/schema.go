@@ -8,23 +8,35 @@ import (
 )
 
 // helpers is the file that each changed package gets. A program runs with at
-// most one change, whose number is in its environment. With MUTANT_TRACE it
-// appends to that file the number of each change that it passes.
+// most one change, whose number is in the file "mutant" of the temporary folder or of one
+// above it: the programs that a test starts get another environment, but their folders are
+// below. If that file names another one, the program appends to it the number of each
+// change that it passes.
 const helpers = `package %s
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
 var (
-	mutantOn       = mutantAtoi(os.Getenv("MUTANT"))
-	mutantTrace, _ = os.OpenFile(os.Getenv("MUTANT_TRACE"), os.O_APPEND|os.O_WRONLY, 0)
-	mutantSeen     [%d]atomic.Bool
+	mutantOn, mutantTrace = mutantFind(os.TempDir())
+	mutantSeen            [%d]atomic.Bool
 )
 
-func mutantAtoi(s string) int { n, _ := strconv.Atoi(s); return n }
+func mutantFind(dir string) (on int, trace *os.File) {
+	data, err := os.ReadFile(filepath.Join(dir, "mutant"))
+	if above := filepath.Dir(dir); err != nil && above != dir {
+		return mutantFind(above)
+	}
+	number, name, _ := strings.Cut(string(data), " ")
+	on, _ = strconv.Atoi(number)
+	trace, _ = os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	return on, trace
+}
 
 func mutant(n int) bool {
 	if mutantTrace != nil && !mutantSeen[n].Swap(true) {

@@ -2,7 +2,10 @@
 package wording
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -36,6 +39,28 @@ func Clip(s string, most int) string {
 		return s
 	}
 	return Truncate(s, most) + "…"
+}
+
+// Span returns a span of time in one or two units, as in "36500 days", "5m20s" or "20ms".
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	unit := time.Millisecond
+	switch size := d.Abs(); {
+	case size >= 2*day:
+		return fmt.Sprintf("%d days", d/day)
+	case size >= time.Hour:
+		unit = time.Minute
+	case size >= time.Minute:
+		unit = time.Second
+	}
+	text := d.Round(unit).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
 }
 
 // Quoted returns a text from an authored file as a message quotes it: clipped to

@@ -3,6 +3,7 @@ package wording_test
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -16,6 +17,18 @@ func TestQuoted(t *testing.T) {
 	}
 	if got := wording.Quoted(strings.Repeat("ü", 100)); !utf8.ValidString(got) || len(got) > 70 || !strings.HasSuffix(got, `…"`) {
 		t.Errorf("shortened %s", got)
+	}
+}
+
+// A span has the units that fit its size, and no zeros behind them.
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 20*time.Millisecond + 1: "20ms", 1500 * time.Millisecond: "1.5s", time.Minute: "1m", 320 * time.Second: "5m20s",
+		24 * time.Hour: "24h", 90*time.Minute + time.Second: "1h30m", 49 * time.Hour: "2 days", -36500 * 24 * time.Hour: "-36500 days",
+	} {
+		if got := wording.Span(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
 	}
 }
 

@@ -260,17 +260,24 @@ func (w *Writer) apply(t *eventlog.Ticket) {
 	w.snapshot()
 }
 
-// reportFailed reports the program's projections that have failed since the last call.
+// reportFailed notes the program's projections that have failed, and logs each once.
 // Called with mu held.
 func (w *Writer) reportFailed() {
 	names, errs := w.fold.Failed()
+	if len(names) == 0 {
+		w.failures.Store(nil) // a fold that was made again may be whole
+		return
+	}
+	failures := make([]ProjectionFailure, len(names))
 	for i, name := range names {
+		failures[i] = ProjectionFailure{name, errs[i]}
 		if !slices.Contains(w.failed, name) {
 			w.failed = append(w.failed, name)
 			w.group.cfg.Logger.Error("a projection of the program has failed; it is out of use in this session",
 				slog.String("session", w.Name()), slog.String("projection", name), slog.Any("err", errs[i]))
 		}
 	}
+	w.failures.Store(&failures)
 }
 
 // warnUnresolved logs the references that did not resolve since its last call: each

@@ -3,6 +3,7 @@ package writer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,8 +26,9 @@ type Deletion struct {
 }
 
 // Delete deletes the session. First it ends the session, as closing the engine would: no
-// more entries are recorded, the work under way ends, and every call gets an
-// [eventlog.DeletedError] or [eventlog.ErrClosed]. A session with entries that are not
+// more entries are recorded, the work under way ends, and every call gets
+// [eventlog.ErrDeleted] or [eventlog.ErrClosed]; once the session is deleted, later calls
+// get an [*eventlog.DeletedError]. A session with entries that are not
 // durable is in use, [eventlog.ErrInUse], and goes on. After another error it has ended
 // and not been deleted; Delete can be called again.
 func (w *Writer) Delete(ctx context.Context, d Deletion) (eventlog.Tombstone, error) {
@@ -47,7 +49,21 @@ func (w *Writer) Delete(ctx context.Context, d Deletion) (eventlog.Tombstone, er
 	if err := d.Forget(); err != nil {
 		return eventlog.Tombstone{}, err
 	}
-	return w.appender.Delete(ctx, d.At)
+	t, err := w.appender.Delete(ctx, d.At)
+	if t.Number != 0 {
+		deleted := error(&eventlog.DeletedError{Tombstone: t})
+		w.broken.Store(&deleted)
+	}
+	return t, err
+}
+
+// Deleted returns an error that matches [eventlog.ErrDeleted] once a deletion has ended
+// the session, and nil before. It is set before the context of the work ends.
+func (w *Writer) Deleted() error {
+	if err := w.Broken(); errors.Is(err, eventlog.ErrDeleted) {
+		return err
+	}
+	return nil
 }
 
 // end makes the writer refuse everything, unless the session is in use.

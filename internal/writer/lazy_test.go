@@ -21,11 +21,17 @@ import (
 // counting is a projection whose state is the number of entries, and which counts how
 // many entries were folded by this process.
 type counting struct {
-	folded *atomic.Int64
-	n      uint64
+	store *store
+	n     uint64
 }
 
-func (c *counting) Apply(*eventlog.Entry)    { c.n++; c.folded.Add(1) }
+func (c *counting) Apply(*eventlog.Entry) {
+	c.n++
+	c.store.folded.Add(1)
+	if during := c.store.during.Swap(nil); during != nil {
+		(*during)()
+	}
+}
 func (c *counting) Advance(time.Duration)    {}
 func (c *counting) Append(dst []byte) []byte { return binary.BigEndian.AppendUint64(dst, c.n) }
 func (c *counting) View() any                { return int64(c.n) }
@@ -37,6 +43,7 @@ type store struct {
 	snaps    *snapshot.Store
 	images   *snapshot.Writer
 	folded   atomic.Int64
+	during   atomic.Pointer[func()] // called once, while the next entry is folded
 	interval int
 	timers   []func() // that wait until a session is idle
 	group    *writer.Group
@@ -72,9 +79,9 @@ func (s *store) open(reactor writer.Reactor) {
 	require.NoError(s.t, err)
 	set := append(session.Projections(session.ProjectionConfig{}), projection.Projection{
 		Name: "counting", Version: 1,
-		New: func() projection.State { return &counting{folded: &s.folded} },
+		New: func() projection.State { return &counting{store: s} },
 		Restore: func(data []byte) (projection.State, error) {
-			return &counting{&s.folded, binary.BigEndian.Uint64(data)}, nil
+			return &counting{s, binary.BigEndian.Uint64(data)}, nil
 		},
 	})
 	s.w, err = s.group.Open(s.t.Context(), ses, session.TimeManual, session.NewReplay(&ses.SessionReader, set, s.snaps), reactor)
@@ -203,6 +210,28 @@ func TestFoldsWhenIdle(t *testing.T) {
 	s.timers[2]()
 	s.settle()
 	require.Equal(t, int64(4), s.folded.Load()) // a closed engine begins nothing
+}
+
+// What is recorded while a session is folded aside is folded when the session is idle
+// again: a timer waits for that, as after any record.
+func TestFoldsWhatCameWhileFolding(t *testing.T) {
+	s := newStore(t, 1000)
+	s.open(nil)
+	require.Zero(t, s.entries())
+	add(t, s.w, 0)
+	require.Len(t, s.timers, 1)
+	recorded := func() { add(t, s.w, 1) }
+	s.during.Store(&recorded)
+	s.timers[0]()
+	s.settle()
+	require.Equal(t, int64(2), s.folded.Load())
+	require.Equal(t, 1, s.w.Behind())
+	require.Len(t, s.timers, 2)
+	s.timers[1]()
+	s.settle()
+	require.Equal(t, int64(3), s.folded.Load())
+	require.Zero(t, s.w.Behind())
+	require.Len(t, s.timers, 2)
 }
 
 // The fold is never farther behind than a bound, and an image is taken when it is due,

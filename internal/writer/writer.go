@@ -106,9 +106,10 @@ type Writer struct {
 	snapped  eventlog.Seq     // the newest snapshot, or the entry at which the session was opened; guarded by mu
 	logBytes uint64           // estimated size of the session's log; guarded by mu
 
-	failed     []string // the projections whose failure was reported; guarded by mu
-	snappedAt  uint64   // logBytes at the newest snapshot; guarded by mu
-	imageBytes uint64   // size of the newest snapshot, if it is large; guarded by mu
+	failed     []string // the projections whose failure was logged; guarded by mu
+	failures   atomic.Pointer[[]ProjectionFailure]
+	snappedAt  uint64 // logBytes at the newest snapshot; guarded by mu
+	imageBytes uint64 // size of the newest snapshot, if it is large; guarded by mu
 }
 
 // position is the state that a plain record of signals is decided by. It runs ahead of
@@ -357,6 +358,21 @@ func (w *Writer) Failed() <-chan struct{} { return w.group.cfg.Log.Failed() }
 func (w *Writer) Broken() error {
 	if broken := w.broken.Load(); broken != nil {
 		return *broken
+	}
+	return nil
+}
+
+// ProjectionFailure is a projection of the program that is out of use in a session.
+type ProjectionFailure struct {
+	Projection string
+	Err        error // the panic
+}
+
+// ProjectionFailures returns the projections of the program that have failed in the
+// newest state. It does not wait for a fold.
+func (w *Writer) ProjectionFailures() []ProjectionFailure {
+	if failures := w.failures.Load(); failures != nil {
+		return *failures
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package writer_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -163,22 +165,30 @@ func TestAppendsPastTheWriterAreRefused(t *testing.T) {
 	require.Equal(t, eventlog.Seq(3), w.Head().Seq)
 }
 
-// Open leaves the session free when it fails, so that it can be opened again.
-func TestFailedOpenReleasesTheSession(t *testing.T) {
+// begun returns a session of a log of its own, with its first entry and those that add drafts.
+func begun(t *testing.T, add func(*session.Drafts)) (*eventlog.Log, *eventlog.Session) {
+	t.Helper()
 	log, err := eventlog.Open("store", eventlog.Config{FS: vfs.NewMem()})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, log.Close()) }()
+	t.Cleanup(func() { require.NoError(t, log.Close()) })
 	s, err := log.Session("a")
 	require.NoError(t, err)
 	var first session.Drafts
 	first.Opened(0, session.TimeManual)
+	add(&first)
 	_, err = s.Append(t.Context(), eventlog.Batch{Drafts: first.List()})
 	require.NoError(t, err)
+	return log, s
+}
+
+// Open leaves the session free when it fails, so that it can be opened again.
+func TestFailedOpenReleasesTheSession(t *testing.T) {
+	log, s := begun(t, func(*session.Drafts) {})
 	g := writer.NewGroup(writer.Config{Log: log, Now: time.Now})
 	for _, name := range []string{session.ProjectionSession, session.ProjectionPerformances} {
 		set := session.Projections(session.ProjectionConfig{})
 		set = slices.DeleteFunc(set, func(p projection.Projection) bool { return p.Name == name })
-		_, err = g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
+		_, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, set, nil), nil)
 		require.ErrorContains(t, err, "lack")
 	}
 	appender, err := s.Claim()
@@ -194,6 +204,21 @@ func TestFailedOpenReleasesTheSession(t *testing.T) {
 	w.Release()
 	_, err = s.Claim()
 	require.NoError(t, err)
+}
+
+// A session that is within its budget is opened, and its fold made, without a warning.
+func TestNoWarningWithinTheBudget(t *testing.T) {
+	log, s := begun(t, func(first *session.Drafts) {
+		first.Signal(0, &signal.Signal{ID: "s", Type: "tick", Timestamp: signal.Int(0), Source: "test", Payload: signal.Value{0x80}})
+	})
+	var notes bytes.Buffer
+	g := writer.NewGroup(writer.Config{Log: log, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&notes, nil))})
+	w, err := g.Open(t.Context(), s, session.TimeManual, session.NewReplay(&s.SessionReader, session.Projections(session.ProjectionConfig{}), nil), nil)
+	require.NoError(t, err)
+	tick(t, w)
+	require.Empty(t, notes.String())
+	g.Stop()
+	g.Wait()
 }
 
 // The context of work ends with Stop, and no work begins after it.

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net"
@@ -143,7 +144,11 @@ func (s *service) record(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	receipt, err := ses.Record(r.Context(), sajou.Addition{Signals: []*signal.Signal{sig}, Key: r.Header.Get("Idempotency-Key")})
+	addition := sajou.Addition{Signals: []*signal.Signal{sig}}
+	if key := r.Header.Get("Idempotency-Key"); key != "" {
+		addition.Key = "client/" + key // never a key of the service
+	}
+	receipt, err := ses.Record(r.Context(), addition)
 	if err != nil {
 		s.fail(w, err)
 		return
@@ -156,7 +161,7 @@ func (s *service) open(ctx context.Context, name string) (*sajou.Session, error)
 	ses, err := s.eng.Session(ctx, name)
 	if err == nil {
 		// The key makes every call but the first one write nothing.
-		_, err = ses.Record(ctx, sajou.Addition{Declarations: s.declared, Key: "choreographies-1"})
+		_, err = ses.Record(ctx, sajou.Addition{Declarations: s.declared, Key: "service/choreographies-1"})
 	}
 	return ses, err
 }
@@ -317,7 +322,7 @@ func (s *service) say(w http.ResponseWriter, r *http.Request) {
 		ReqID string `json:"req_id"` // a repeat returns the first outcome
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&body); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, "want a JSON object with the strings text, to and req_id", http.StatusBadRequest)
 		return
 	}
 	ses, err := s.open(r.Context(), r.PathValue("session"))
@@ -393,7 +398,7 @@ func (s *service) fail(w http.ResponseWriter, err error) {
 		errs   []error
 	}{
 		{http.StatusBadRequest, []error{signal.ErrSchema, session.ErrTime, eventlog.ErrInvalid, replay.ErrSyntax}},
-		{http.StatusConflict, []error{eventlog.ErrForeign}}, // the name of a backup is taken
+		{http.StatusConflict, []error{fs.ErrExist}}, // the name of a backup is taken
 		{http.StatusNotFound, []error{eventlog.ErrNoSession, replay.ErrNoAddress}},
 		{http.StatusRequestEntityTooLarge, []error{eventlog.ErrTooLarge}},
 		{http.StatusServiceUnavailable, []error{eventlog.ErrReadOnly, eventlog.ErrClosed, context.Canceled, context.DeadlineExceeded}},

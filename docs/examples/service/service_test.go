@@ -138,6 +138,10 @@ func TestService(t *testing.T) {
 	require.Contains(t, first, `"repeat":false`)
 	again := p.want(http.StatusOK, "POST", "/sessions/a/signals", dispatch, "Idempotency-Key: one")
 	require.Equal(t, strings.Replace(first, "false", "true", 1), again)
+	// A client's key is never one of the service.
+	for _, key := range []string{"choreographies-1", "service/choreographies-1"} {
+		require.Contains(t, p.want(http.StatusOK, "POST", "/sessions/keys/signals", dispatch, "Idempotency-Key: "+key), `"repeat":false`)
+	}
 	require.Contains(t, p.want(http.StatusBadRequest, "POST", "/sessions/a/signals", `{"id":"2"}`), "/type: is required")
 	p.want(http.StatusBadRequest, "POST", "/sessions/a/signals", `{`)
 	p.want(http.StatusBadRequest, "POST", "/sessions/a/signals", strings.Repeat(" ", 1<<20+1))
@@ -163,7 +167,9 @@ func TestService(t *testing.T) {
 	said = p.want(http.StatusOK, "POST", "/sessions/a/agents/ann/messages", `{"text":"hello","req_id":"1"}`)
 	require.JSONEq(t, `{"status":"duplicate"}`, said)
 	require.Contains(t, p.want(http.StatusUnprocessableEntity, "POST", "/sessions/a/agents/bob/messages", `{"text":"?","to":"nobody","req_id":"1"}`), "nobody")
-	p.want(http.StatusBadRequest, "POST", "/sessions/a/agents/ann/messages", `?`)
+	for _, body := range []string{`?`, `[]`, `{"text":1}`} {
+		require.Equal(t, "want a JSON object with the strings text, to and req_id", p.want(http.StatusBadRequest, "POST", "/sessions/a/agents/ann/messages", body))
+	}
 
 	// Probe, metrics, backup.
 	require.JSONEq(t, `{"sinks_failed":0,"snapshots":true}`, p.want(http.StatusOK, "GET", "/ready", ""))
@@ -183,7 +189,7 @@ func TestService(t *testing.T) {
 	require.NoError(t, res.Body.Close())
 
 	// Nothing is lost, and the backup is a store.
-	for name, sessions := range map[string]int{store: 2, filepath.Join(backups, "monday"): 1} {
+	for name, sessions := range map[string]int{store: 3, filepath.Join(backups, "monday"): 2} {
 		eng, err := sajou.Open(name, sajou.Config{ReadOnly: true})
 		require.NoError(t, err)
 		names, err := eng.Sessions()
@@ -192,7 +198,7 @@ func TestService(t *testing.T) {
 		report, err := eng.Log().Verify(t.Context(), "a", verify.Options{})
 		require.NoError(t, err)
 		require.True(t, report.Whole())
-		require.JSONEq(t, copied, fmt.Sprintf(`{"heads":{"a":%q}}`, report.Head))
+		require.Contains(t, copied, fmt.Sprintf(`"a":%q`, report.Head))
 		require.NoError(t, eng.Close())
 	}
 

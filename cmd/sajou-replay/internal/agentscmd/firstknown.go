@@ -2,7 +2,6 @@ package agentscmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/query"
 	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -111,7 +111,7 @@ func runFirstKnown(ctx context.Context, a *cli.App, r *history.History, q change
 		}
 		done()
 		found, shown = found || !s.Coming, true
-		view := viewChange(q.agent, q.path, s)
+		view := answer.ViewChange(q.agent, q.path, s)
 		if !q.all {
 			if err := o.One(changeText(s)+deltaText(indentDelta, s.Delivery.Delta), view); err != nil {
 				return err
@@ -136,8 +136,8 @@ func runFirstKnown(ctx context.Context, a *cli.App, r *history.History, q change
 	case q.all:
 		err = o.End()
 	case !shown:
-		text := fmt.Sprintf("%s never knew %v to be %s", q.agent, q.path, canonicalJSON(q.is))
-		err = o.One(termtext.Printable(text), changeView{Agent: q.agent, Path: q.path.String()})
+		text := fmt.Sprintf("%s never knew %v to be %s", q.agent, q.path, answer.CanonicalJSON(q.is))
+		err = o.One(termtext.Printable(text), answer.ChangeView{Agent: q.agent, Path: q.path.String()})
 	}
 	if err != nil {
 		return err
@@ -156,29 +156,11 @@ func runFirstKnown(ctx context.Context, a *cli.App, r *history.History, q change
 	return unproven(proof.Rules, answered(false, 0, cli.ExitNo, &proof))
 }
 
-// changeView is a change of a part of an agent's view, for JSON.
-type changeView struct {
-	Agent  string          `json:"agent"`
-	Path   string          `json:"path"`
-	Known  bool            `json:"known"` // false: removed from its view
-	Coming bool            `json:"coming,omitempty"`
-	Value  json.RawMessage `json:"value,omitempty"`
-	Before json.RawMessage `json:"before,omitempty"`
-	*newsView
-}
-
-func viewChange(agent string, path jsondoc.Pointer, s history.ValueChange) changeView {
-	news := viewNews(s.TracedDelivery)
-	return changeView{
-		agent, path.String(), s.Value != nil, s.Coming, canonicalJSON(s.Value), canonicalJSON(s.Before), &news,
-	}
-}
-
 func changeText(s history.ValueChange) string {
 	const width = 100
 	text := "lost"
 	if s.Value != nil {
-		text = termtext.Clip(termtext.Printable(string(canonicalJSON(s.Value))), width)
+		text = termtext.Clip(termtext.Printable(string(answer.CanonicalJSON(s.Value))), width)
 	}
 	if s.Coming {
 		text = "not delivered when the log ended: " + text

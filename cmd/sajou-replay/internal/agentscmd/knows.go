@@ -14,8 +14,8 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/query"
 	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
@@ -89,7 +89,7 @@ rules, and 4 if the session never had the agent or the path.`,
 				return unproven(rules, showKnown(a, k, m, pointer, pending))
 			}
 			remarkPath(a, path)
-			q, err := pathQuery(path)
+			q, err := answer.PathQuery(path)
 			if err != nil {
 				return queryError(err)
 			}
@@ -115,48 +115,9 @@ rules, and 4 if the session never had the agent or the path.`,
 	return cmd
 }
 
-// knowledgeView is what an agent knows, for JSON.
-type knowledgeView struct {
-	Agent    string  `json:"agent"`
-	Moment   string  `json:"moment"`
-	Seq      uint64  `json:"seq"`
-	At       float64 `json:"at"`
-	Presence string  `json:"presence"`
-	Left     uint64  `json:"left,omitempty"` // the entry by which it left
-	ViewSeq  uint64  `json:"view_seq"`
-	Digest   string  `json:"context_digest"`
-
-	Entities  json.RawMessage `json:"visible_entities,omitempty"`
-	Relations json.RawMessage `json:"visible_relationships,omitempty"`
-
-	Path  *string         `json:"path,omitempty"`
-	Known *bool           `json:"known,omitempty"`
-	Value json.RawMessage `json:"value,omitempty"`
-
-	// Sent is the first place outside of the view where the agent was sent it.
-	Sent      *leakView `json:"sent,omitempty"`
-	Uncovered []gapView `json:"uncovered,omitempty"`
-
-	Pending []newsView `json:"pending,omitempty"`
-}
-
-func viewKnowledge(k history.Knowledge, m replay.Moment, pending bool) knowledgeView {
-	v := knowledgeView{
-		Agent: k.Agent, Moment: m.String(), Seq: uint64(k.Head.Seq), At: projection.Millis(k.At),
-		Presence: k.Presence.String(), Left: uint64(k.Left), ViewSeq: k.View.ViewSeq, Digest: k.View.ContextDigest,
-	}
-	if pending {
-		v.Pending = []newsView{}
-		for _, n := range k.Pending {
-			v.Pending = append(v.Pending, viewNews(n))
-		}
-	}
-	return v
-}
-
 func showKnowledge(a *cli.App, k history.Knowledge, m replay.Moment, pending bool) error {
-	v := viewKnowledge(k, m, pending)
-	v.Entities, v.Relations = canonicalJSON(k.View.VisibleEntities), canonicalJSON(k.View.VisibleRelationships)
+	v := answer.ViewKnowledge(k, m, pending)
+	v.Entities, v.Relations = answer.CanonicalJSON(k.View.VisibleEntities), answer.CanonicalJSON(k.View.VisibleRelationships)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %v, %s: view_seq %d, digest %s\n", termtext.Printable(k.Agent), m, cli.ClockText(k.At), v.ViewSeq, v.Digest)
 	switch k.Presence {
@@ -202,10 +163,10 @@ func pendingText(pending []query.TracedDelivery) string {
 
 // showKnown shows one part of an agent's view.
 func showKnown(a *cli.App, k history.Knowledge, m replay.Moment, path jsondoc.Pointer, pending bool) error {
-	v := viewKnowledge(k, m, pending)
+	v := answer.ViewKnowledge(k, m, pending)
 	at, known := path.String(), true
 	value, _ := path.In(k.View.Value())
-	v.Path, v.Known, v.Value = &at, &known, canonicalJSON(value)
+	v.Path, v.Known, v.Value = &at, &known, answer.CanonicalJSON(value)
 	text := valueText(value)
 	if pending {
 		text += "\n" + pendingText(k.Pending)
@@ -216,12 +177,12 @@ func showKnown(a *cli.App, k history.Knowledge, m replay.Moment, path jsondoc.Po
 // showUnseen shows the result of the search for a part that the view of an agent
 // does not have.
 func showUnseen(a *cli.App, k history.Knowledge, m replay.Moment, path jsondoc.Pointer, pending bool, first query.Leak, found bool, p *history.LeakProof) error {
-	v := viewKnowledge(k, m, pending)
+	v := answer.ViewKnowledge(k, m, pending)
 	at := path.String()
-	v.Path, v.Known, v.Uncovered = &at, &found, viewGaps(p)
+	v.Path, v.Known, v.Uncovered = &at, &found, answer.ViewGaps(p)
 	text := fmt.Sprintf("%s does not know %s\n", termtext.Printable(k.Agent), termtext.Printable(at))
 	if found {
-		leak := viewLeak(first)
+		leak := answer.ViewLeak(first)
 		v.Sent = &leak
 		text = fmt.Sprintf("%s has no %s in its view, but was sent it\nfirst  %s\n", termtext.Printable(k.Agent), termtext.Printable(at), termtext.Printable(leakText(first)))
 	}
@@ -235,17 +196,6 @@ func showUnseen(a *cli.App, k history.Knowledge, m replay.Moment, path jsondoc.P
 	return answered(found, 0, cli.ExitNo, p)
 }
 
-// sentView is the first place where an agent was sent something, for JSON.
-type sentView struct {
-	Agent     string    `json:"agent"`
-	Path      *string   `json:"path,omitempty"`
-	Entity    string    `json:"entity,omitempty"`
-	Value     string    `json:"value,omitempty"`
-	Known     bool      `json:"known"`
-	Sent      *leakView `json:"sent,omitempty"`
-	Uncovered []gapView `json:"uncovered,omitempty"`
-}
-
 // showSent shows where an agent was first sent something, by any route.
 func showSent(ctx context.Context, a *cli.App, r *history.History, agent string, q query.LeakQuery, until *replay.Moment, done func()) error {
 	first, found, proof, err := r.FirstSent(ctx, agent, q, until)
@@ -256,15 +206,13 @@ func showSent(ctx context.Context, a *cli.App, r *history.History, agent string,
 	if outcome := proof.Err(); errors.Is(outcome, history.ErrNoThing) {
 		return queryError(outcome)
 	}
-	v := sentView{Agent: agent, Entity: q.Entity, Value: q.Text, Known: found, Uncovered: viewGaps(&proof)}
-	path, sought := soughtText(q)
-	if v.Path = path; q.Entity != "" {
+	v := answer.ViewSent(agent, q, first, found, &proof)
+	sought := soughtText(q)
+	if q.Entity != "" {
 		sought = view.EntityPath(q.Entity).String()
 	}
 	text := fmt.Sprintf("%s was never sent %s\n", agent, sought)
 	if found {
-		leak := viewLeak(first)
-		v.Sent = &leak
 		text = fmt.Sprintf("%s was first sent %s\n%s  %s\n", agent, sought, cli.ClockText(first.Delivery.At), leakText(first))
 	}
 	if err := a.Output().One(termtext.PrintableLines(text)+gapsText(&proof), v); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/query"
 	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 )
 
@@ -73,46 +74,6 @@ view of any agent ever had it.`,
 	return cmd
 }
 
-// leakView is one place where something was sent, for JSON.
-type leakView struct {
-	Route     string `json:"route"`
-	Place     string `json:"place"`
-	How       string `json:"how"`
-	Operation *int   `json:"operation,omitempty"` // in the delta's patch, from 0
-	newsView
-}
-
-// proofView is the result of a search for a leak, for JSON.
-type proofView struct {
-	Agent  string    `json:"agent"`
-	Path   *string   `json:"path,omitempty"`
-	Entity string    `json:"entity,omitempty"`
-	Value  string    `json:"value,omitempty"`
-	Leaked bool      `json:"leaked"`
-	Leaks  uint64    `json:"leaks"`
-	First  *leakView `json:"first,omitempty"`
-	// Proven: the agent was never sent it.
-	Proven    bool      `json:"proven"`
-	Uncovered []gapView `json:"uncovered"`
-	Looked    struct {
-		From       uint64       `json:"from"`
-		To         uint64       `json:"to"`
-		Head       cli.HeadView `json:"head"`
-		Deltas     uint64       `json:"deltas"`
-		Whole      uint64       `json:"whole_views"`
-		Operations uint64       `json:"operations"`
-		Values     uint64       `json:"values,omitempty"`
-		Refusals   uint64       `json:"refusals"`
-
-		Outcomes      uint64 `json:"outcomes"`
-		Cancellations uint64 `json:"cancellations"`
-		Prompts       uint64 `json:"prompts"`
-		Messages      uint64 `json:"messages"`
-		Judgements    uint64 `json:"judgements"`
-		Guidance      uint64 `json:"guidance"`
-	} `json:"looked"`
-}
-
 // lookedText counts the records that were searched.
 func lookedText(p *history.LeakProof) string {
 	n := &p.Stats
@@ -140,9 +101,7 @@ func lookedText(p *history.LeakProof) string {
 
 func runLeak(ctx context.Context, a *cli.App, r *history.History, agent string, q query.LeakQuery, all bool, done func()) error {
 	o := a.Output()
-	v := proofView{Agent: agent, Entity: q.Entity, Value: q.Text}
-	path, sought := soughtText(q)
-	v.Path = path
+	sought := soughtText(q)
 	var first *query.Leak
 	proof, err := r.Leak(ctx, agent, q, func(l query.Leak) error {
 		done()
@@ -153,7 +112,7 @@ func runLeak(ctx context.Context, a *cli.App, r *history.History, agent string, 
 		if !all {
 			return nil
 		}
-		line, err := cli.Marshal(viewLeak(l))
+		line, err := cli.Marshal(answer.ViewLeak(l))
 		if err != nil {
 			return err
 		}
@@ -163,12 +122,6 @@ func runLeak(ctx context.Context, a *cli.App, r *history.History, agent string, 
 	if err != nil {
 		return queryError(err)
 	}
-	v.Leaked, v.Leaks = proof.Leaks > 0, proof.Leaks
-	n := proof.Stats
-	v.Looked.From, v.Looked.To, v.Looked.Head = uint64(proof.From), uint64(proof.Head.Seq), cli.ViewHead(proof.Head)
-	v.Looked.Deltas, v.Looked.Whole, v.Looked.Operations, v.Looked.Values, v.Looked.Refusals = n.Deltas, n.Whole, n.Operations, n.Values, n.Refusals
-	v.Looked.Outcomes, v.Looked.Cancellations, v.Looked.Prompts = n.Outcomes, n.Cancellations, n.Prompts
-	v.Looked.Messages, v.Looked.Judgements, v.Looked.Guidance = n.Messages, n.Judgements, n.Guidance
 	outcome := proof.Err()
 	if first == nil {
 		remarkPath(a, q.Entity)
@@ -176,14 +129,16 @@ func runLeak(ctx context.Context, a *cli.App, r *history.History, agent string, 
 	if errors.Is(outcome, history.ErrNoThing) {
 		return queryError(outcome)
 	}
-	v.Proven, v.Uncovered = outcome == nil, viewGaps(&proof)
+	shown := first
+	if all {
+		shown = nil // it was listed
+	}
+	v := answer.ViewProof(agent, q, shown, &proof)
 	text := fmt.Sprintf("%s was never sent %s\n", agent, sought)
 	switch {
 	case first != nil:
 		text = fmt.Sprintf("%s was sent %s: %s\n", agent, sought, cli.Plural(int(proof.Leaks), "place", "places"))
 		if !all {
-			leak := viewLeak(*first)
-			v.First = &leak
 			text += "first  " + leakText(*first) + "\n"
 		}
 	case outcome != nil:
@@ -209,14 +164,6 @@ func runLeak(ctx context.Context, a *cli.App, r *history.History, agent string, 
 		return err
 	}
 	return answered(v.Leaked, cli.ExitNo, 0, &proof)
-}
-
-func viewLeak(l query.Leak) leakView {
-	v := leakView{string(l.Route), l.Place, string(l.How), nil, viewNews(l.TracedDelivery)}
-	if l.Operation >= 0 {
-		v.Operation = &l.Operation
-	}
-	return v
 }
 
 func leakText(l query.Leak) string {

@@ -2,7 +2,6 @@ package agentscmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,8 +10,8 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/query"
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -73,7 +72,7 @@ The exit code is 0 if nothing differs and 1 if something does.`,
 					return nil
 				}
 				done()
-				line, err := cli.Marshal(viewDifference(d))
+				line, err := cli.Marshal(answer.ViewDifference(d))
 				if err != nil {
 					return err
 				}
@@ -124,35 +123,15 @@ func readPolicy(ctx context.Context, a *cli.App, name string) (signal.Value, err
 	return t.Value, nil
 }
 
-// differenceView is a difference between two views of an agent, for JSON.
-type differenceView struct {
-	Seq      uint64          `json:"seq"`
-	At       float64         `json:"at"`
-	Agent    string          `json:"agent"`
-	What     string          `json:"what"`
-	Path     string          `json:"path"`
-	Before   json.RawMessage `json:"before,omitempty"`
-	After    json.RawMessage `json:"after,omitempty"`
-	Standing bool            `json:"standing,omitempty"`
-	Cause    causeView       `json:"cause"`
-}
-
-func viewDifference(d query.PolicyDifference) differenceView {
-	return differenceView{
-		d.Entry, projection.Millis(d.At), d.Agent, string(d.What), d.Path,
-		canonicalJSON(d.Before), canonicalJSON(d.After), d.Standing, viewCause(d.Cause),
-	}
-}
-
 func differenceText(d query.PolicyDifference) string {
 	const width = 120
 	mark := map[query.DifferenceKind]string{query.OnlyBefore: "<", query.OnlyAfter: ">", query.Different: "!"}[d.What]
-	value := string(canonicalJSON(d.Before))
+	value := string(answer.CanonicalJSON(d.Before))
 	switch d.What {
 	case query.OnlyAfter:
-		value = string(canonicalJSON(d.After))
+		value = string(answer.CanonicalJSON(d.After))
 	case query.Different:
-		value += " → " + string(canonicalJSON(d.After))
+		value += " → " + string(answer.CanonicalJSON(d.After))
 	case query.OnlyBefore:
 	}
 	path := d.Path
@@ -167,27 +146,14 @@ func differenceText(d query.PolicyDifference) string {
 		termtext.Printable(d.Agent), termtext.Printable(path), termtext.Clip(termtext.Printable(value), width))
 }
 
-// tallyView counts differences, for JSON.
-type tallyView struct {
-	Same         bool   `json:"same"`
-	Entries      uint64 `json:"entries"`
-	DeltasBefore uint64 `json:"deltas_before"`
-	DeltasAfter  uint64 `json:"deltas_after"`
-	OnlyBefore   uint64 `json:"only_before"`
-	OnlyAfter    uint64 `json:"only_after"`
-	Different    uint64 `json:"different"`
-}
-
 func showTally(o *cli.Output, n query.PolicyTally, alone bool) error {
-	v := tallyView{n.Same(), n.Entries, n.DeltasBefore, n.DeltasAfter, n.OnlyBefore, n.OnlyAfter, n.Different}
+	v := answer.ViewTally(n)
 	text := fmt.Sprintf("%d only before, %d only after, %d different; %s, %d deltas before and %d after",
 		n.OnlyBefore, n.OnlyAfter, n.Different, cli.Plural(int(n.Entries), "entry", "entries"), n.DeltasBefore, n.DeltasAfter)
 	if alone {
 		return o.One(text, v)
 	}
-	line, err := cli.Marshal(struct {
-		Summary tallyView `json:"summary"`
-	}{v})
+	line, err := cli.Marshal(answer.SummaryView{Summary: v})
 	if err == nil {
 		err = o.Item(text, line)
 	}

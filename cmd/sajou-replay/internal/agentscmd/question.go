@@ -4,7 +4,6 @@
 package agentscmd
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,8 +17,8 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/view"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -97,36 +96,13 @@ func answered(found bool, yes, no int, p *history.LeakProof) error {
 	return &cli.ExitError{Code: code}
 }
 
-// gapView is data that a search does not cover, for JSON.
-type gapView struct {
-	Kind  string `json:"kind"`
-	Count uint64 `json:"count,omitempty"`
-	Seq   uint64 `json:"seq,omitempty"` // the first
-	Text  string `json:"text"`
-}
-
-func viewGaps(p *history.LeakProof) []gapView {
-	list := []gapView{}
-	if p.Rules != nil {
-		list = append(list, gapView{Kind: "rules", Text: rulesText(p.Rules)})
-	}
-	for _, g := range p.Unsearched {
-		list = append(list, gapView{string(g.Kind), g.Count, g.Entry, g.String()})
-	}
-	return list
-}
-
 func gapsText(p *history.LeakProof) string {
 	var b strings.Builder
-	for _, g := range viewGaps(p) {
+	for _, g := range answer.ViewGaps(p) {
 		b.WriteString("not covered: " + termtext.Printable(g.Text) + "\n")
 	}
 	return b.String()
 }
-
-// rulesText returns the reason why an answer about a session of other rules proves
-// nothing.
-func rulesText(e *session.RulesError) string { return strings.TrimPrefix(e.Error(), "sajou: ") }
 
 // unproven returns the exit of a printed answer: err, or, for a session of other
 // rules, [cli.ExitLoss] with the reason why the answer proves nothing.
@@ -134,7 +110,7 @@ func unproven(rules *session.RulesError, err error) error {
 	if e, ok := errors.AsType[*cli.ExitError](err); rules == nil || err != nil && (!ok || e.Cause != nil) {
 		return err
 	}
-	return cli.Fail(cli.ExitLoss, "%s; the answer above follows the present rules", rulesText(rules))
+	return cli.Fail(cli.ExitLoss, "%s; the answer above follows the present rules", answer.RulesText(rules))
 }
 
 // textOrPath reads the subject of a search: --value TEXT, or a path.
@@ -148,55 +124,24 @@ func textOrPath(cmd *cobra.Command, text string, paths []string) (q query.LeakQu
 	case len(paths) == 0:
 		return q, nil, cli.Misuse("no PATH and no --value TEXT; usage: %s", cmd.UseLine())
 	}
-	if q, err = pathQuery(paths[0]); err != nil {
+	if q, err = answer.PathQuery(paths[0]); err != nil {
 		return q, nil, queryError(err)
 	}
 	return q, paths[1:], nil
 }
 
-// pathQuery reads a path, or without a leading slash the id of an entity.
-func pathQuery(written string) (query.LeakQuery, error) {
-	path, err := view.ParseViewPath(written)
-	if err == nil && written != "" && written[0] != '/' {
-		return query.LeakQuery{Entity: written}, nil
-	}
-	return query.LeakQuery{Path: path}, err
-}
-
-// soughtText describes the subject of a search; path is nil if it is not a path.
-func soughtText(q query.LeakQuery) (path *string, sought string) {
+// soughtText describes the subject of a search.
+func soughtText(q query.LeakQuery) string {
 	switch {
 	case q.Path != nil:
-		text := q.Path.String()
-		return &text, text
+		return q.Path.String()
 	case q.Entity != "":
-		return nil, "the entity " + q.Entity
+		return "the entity " + q.Entity
 	}
-	return nil, fmt.Sprintf("the text %q", q.Text)
+	return fmt.Sprintf("the text %q", q.Text)
 }
 
 func trimAgents(err error) string { return strings.ReplaceAll(err.Error(), "agents: ", "") }
-
-// canonicalJSON returns a value as canonical JSON, which is exact.
-func canonicalJSON(v signal.Value) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	return json.RawMessage(jsondoc.AppendCanonical(nil, v))
-}
-
-// causeView is the cause of a delta, for JSON.
-type causeView struct {
-	Word      string `json:"word"`
-	GlobalSeq uint64 `json:"global_seq,omitempty"`
-	Kind      string `json:"kind,omitempty"`
-	Source    string `json:"source_id,omitempty"`
-	ReqID     string `json:"req_id,omitempty"`
-}
-
-func viewCause(c query.Cause) causeView {
-	return causeView{c.Word, c.GlobalSeq, c.Kind, c.Source, c.ReqID}
-}
 
 func causeText(c query.Cause) string {
 	switch c.Word {
@@ -215,28 +160,6 @@ func causeText(c query.Cause) string {
 	default:
 		return c.Word
 	}
-}
-
-// newsView is a delta and its cause, for JSON. Times are milliseconds of session
-// time.
-type newsView struct {
-	Seq    uint64          `json:"seq"`
-	Made   float64         `json:"made"`
-	Told   float64         `json:"told"`
-	Number uint64          `json:"number"`
-	Cause  causeView       `json:"cause"`
-	Delta  json.RawMessage `json:"delta,omitempty"`
-}
-
-func viewNews(n query.TracedDelivery) newsView {
-	v := newsView{
-		n.Entry, projection.Millis(n.Made), projection.Millis(n.Delivery.At), n.Delivery.Number,
-		viewCause(n.Cause), nil,
-	}
-	if n.Delivery.Number > 0 {
-		v.Delta = canonicalJSON(n.Delivery.Delta.Value())
-	}
-	return v
 }
 
 // indentDelta indents the operations of a delta.
@@ -262,7 +185,7 @@ func deltaText(indent string, d view.Delta) string {
 		}
 		line := fmt.Sprintf("%s%-7s  %s", indent, op.Op, op.Path)
 		if op.Value != nil {
-			line += "  " + string(canonicalJSON(op.Value))
+			line += "  " + string(answer.CanonicalJSON(op.Value))
 		}
 		b.WriteString(termtext.Clip(termtext.Printable(line), width) + "\n")
 	}
@@ -277,5 +200,5 @@ func valueText(v signal.Value) string {
 	if s, ok := v.Text(); ok {
 		return termtext.PrintableLines(s)
 	}
-	return termtext.PrintableLines(string(cli.Indented(canonicalJSON(v))))
+	return termtext.PrintableLines(string(cli.Indented(answer.CanonicalJSON(v))))
 }

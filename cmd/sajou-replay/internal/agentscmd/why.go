@@ -2,7 +2,6 @@ package agentscmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/history"
 	"github.com/sajou-dev/sajou-go/agents/query"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
@@ -42,18 +41,16 @@ was recorded under other rules, and 4 if the request had no generation.`,
 				return cli.Fail(cli.ExitNotFound, "%s began no generation for %s; see the answer to the request with: sajou-replay why-rejected %s %s -s %s",
 					args[0], args[1], cli.ShellWord(args[0]), cli.ShellWord(args[1]), cli.ShellWord(t.Name))
 			}
-			v := requestView{Agent: report.AgentID, ReqID: report.ReqID, Dropped: report.Dropped, Answer: viewRuling(report.Ruling)}
 			text, cancelled := "", false
 			if report.Dropped > 0 {
 				text = fmt.Sprintf("%d generations before these\n", report.Dropped)
 			}
 			for i := range report.Generations {
 				g := &report.Generations[i]
-				v.Generations = append(v.Generations, viewGeneration(g))
 				text += generationText(g)
 				cancelled = cancelled || g.End.Cancelled()
 			}
-			if err := a.Output().One(text, v); err != nil {
+			if err := a.Output().One(text, answer.ViewRequest(&report)); err != nil {
 				return err
 			}
 			if !cancelled {
@@ -78,99 +75,6 @@ func lookUpRequest(a *cli.App, cmd *cobra.Command, args []string) (*history.Hist
 		return nil, nil, report, nil, err
 	}
 	return r, t, report, rules, nil
-}
-
-// requestView is the fate of a request, for JSON. Times are milliseconds of
-// session time.
-type requestView struct {
-	Agent       string           `json:"agent"`
-	ReqID       string           `json:"req_id"`
-	Dropped     int              `json:"dropped,omitempty"`
-	Generations []generationView `json:"generations"`
-	Answer      *rulingView      `json:"answer,omitempty"`
-}
-
-type generationView struct {
-	Seq       uint64      `json:"seq"`
-	Token     tokenView   `json:"token"`
-	End       string      `json:"end"`
-	EndSeq    uint64      `json:"end_seq,omitempty"`
-	EndAt     *float64    `json:"end_at,omitempty"`
-	Reason    string      `json:"reason,omitempty"`
-	Interrupt string      `json:"interrupt"`
-	Threshold uint64      `json:"staleness_threshold"`
-	Debounce  float64     `json:"debounce_ms"`
-	StaleAt   *float64    `json:"stale_at,omitempty"`
-	PutOffBy  *putOffView `json:"put_off_by,omitempty"`
-	Generated uint64      `json:"generated_seq,omitempty"`
-	Count     int         `json:"news_count"`
-	News      []newerView `json:"news"`
-}
-
-// putOffView is the earlier interruption whose debounce delayed the cancellation.
-type putOffView struct {
-	At     float64  `json:"at"`
-	ReqIDs []string `json:"req_ids"`
-}
-
-type tokenView struct {
-	ContextSeq    uint64   `json:"context_seq"`
-	ContextDigest string   `json:"context_digest"`
-	Issued        float64  `json:"issued"`
-	Deadline      *float64 `json:"deadline,omitempty"`
-	Budget        int64    `json:"token_budget,omitempty"`
-	Reads         []string `json:"reads,omitempty"`
-	Classes       []string `json:"classes,omitempty"`
-}
-
-type newerView struct {
-	Decisive bool        `json:"decisive"`
-	Own      bool        `json:"own,omitempty"`
-	Matched  []matchView `json:"matched,omitempty"`
-	newsView
-}
-
-type matchView struct {
-	Read       string `json:"read,omitempty"`
-	Written    string `json:"written,omitempty"`
-	Class      string `json:"class,omitempty"`
-	Everything bool   `json:"everything,omitempty"`
-}
-
-func viewToken(t *agents.Token) tokenView {
-	v := tokenView{t.ContextSeq, t.ContextDigest, projection.Millis(t.Issued), nil, t.Budget, t.Reads, t.Classes}
-	if t.Deadline > 0 {
-		at := projection.Millis(t.Deadline)
-		v.Deadline = &at
-	}
-	return v
-}
-
-func viewGeneration(g *query.GenerationReport) generationView {
-	v := generationView{
-		Seq: g.Entry, Token: viewToken(&g.Token), End: string(g.End), EndSeq: g.EndEntry, Reason: g.Reason,
-		Interrupt: string(g.Settings.Interrupt), Threshold: g.Settings.Staleness, Debounce: projection.Millis(g.Settings.Debounce),
-		Generated: g.Generated, Count: g.Count, News: []newerView{},
-	}
-	if g.End != query.EndNone {
-		at := projection.Millis(g.EndAt)
-		v.EndAt = &at
-	}
-	if g.End == query.EndStale {
-		at := projection.Millis(g.StaleAt)
-		v.StaleAt = &at
-	}
-	if g.PutOff {
-		v.PutOffBy = &putOffView{projection.Millis(g.Interrupted), g.By}
-	}
-	for _, n := range g.Later {
-		view := newerView{n.Decisive, n.Own, nil, viewNews(n.TracedDelivery)}
-		for _, m := range n.Matched {
-			view.Matched = append(view.Matched, matchView(m))
-		}
-		v.News = append(v.News, view)
-	}
-	return v
 }
 
 func generationText(g *query.GenerationReport) string {
@@ -269,7 +173,7 @@ session was recorded under other rules, and 5 if no answer is recorded.`,
 			if report.Ruling == nil {
 				return unproven(rules, unrecorded(cmd.Context(), a, t, r, report, at))
 			}
-			v := requestView{Agent: report.AgentID, ReqID: report.ReqID, Generations: []generationView{}, Answer: viewRuling(report.Ruling)}
+			v := answer.RequestView{Agent: report.AgentID, ReqID: report.ReqID, Generations: []answer.GenerationView{}, Answer: answer.ViewRuling(report.Ruling)}
 			if err := a.Output().One(rulingText(report.Ruling), v); err != nil {
 				return err
 			}
@@ -283,42 +187,6 @@ session was recorded under other rules, and 5 if no answer is recorded.`,
 	return cmd
 }
 
-// rulingView is the answer to a request, for JSON.
-type rulingView struct {
-	Status   string          `json:"status"` // accepted or rejected
-	Seq      uint64          `json:"seq"`
-	At       float64         `json:"at"`
-	Code     string          `json:"code,omitempty"`
-	Number   int             `json:"number,omitempty"`
-	Reason   string          `json:"reason,omitempty"`
-	Problems []problemView   `json:"problems,omitempty"`
-	Recovery string          `json:"recovery,omitempty"`
-	Effect   json.RawMessage `json:"effect,omitempty"`
-}
-
-type problemView struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-func viewRuling(r *query.Ruling) *rulingView {
-	if r == nil {
-		return nil
-	}
-	v := &rulingView{Status: agents.Accepted.String(), Seq: r.Entry, At: projection.Millis(r.At)}
-	if r.Effect != nil {
-		v.Effect = canonicalJSON(r.Effect.Value())
-		return v
-	}
-	failure, _ := r.Answer.Code.Failure()
-	v.Status, v.Code, v.Reason = agents.Rejected.String(), string(r.Answer.Code), r.Answer.Reason
-	v.Number, v.Recovery = failure.Number, string(failure.Recovery)
-	for _, p := range r.Problems() {
-		v.Problems = append(v.Problems, problemView(p))
-	}
-	return v
-}
-
 func rulingText(r *query.Ruling) string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
@@ -326,10 +194,10 @@ func rulingText(r *query.Ruling) string {
 	}
 	if e := r.Effect; e != nil {
 		line("accepted by entry %d at %s: effect %d, %s", r.Entry, cli.ClockText(r.At), e.GlobalSeq, e.Kind)
-		line("  payload   %s", canonicalJSON(e.Payload))
+		line("  payload   %s", answer.CanonicalJSON(e.Payload))
 		return b.String()
 	}
-	v := viewRuling(r)
+	v := answer.ViewRuling(r)
 	line("refused by entry %d at %s: %s (%d)", r.Entry, cli.ClockText(r.At), v.Code, v.Number)
 	if len(v.Problems) == 0 && v.Reason != "" {
 		line("  reason    %s", v.Reason)
@@ -339,25 +207,6 @@ func rulingText(r *query.Ruling) string {
 	}
 	line("  recovery  %s; a repeat of this req_id gets the same answer", v.Recovery)
 	return b.String()
-}
-
-// admissionView is the state of an agent's limits, for JSON.
-type admissionView struct {
-	Agent        string           `json:"agent"`
-	ReqID        string           `json:"req_id"`
-	Recorded     bool             `json:"recorded"`
-	Moment       string           `json:"moment"`
-	Registered   bool             `json:"registered"`
-	Paused       bool             `json:"paused"`
-	ViewSeq      uint64           `json:"view_seq"`
-	LeastContext uint64           `json:"least_context_seq"`
-	Permissions  []string         `json:"permissions"`
-	Intents      int64            `json:"intents_in_last_minute"`
-	QuotaIntents int64            `json:"quota_intents_per_minute"`
-	Tokens       int64            `json:"tokens_in_last_minute"`
-	QuotaTokens  int64            `json:"quota_tokens_per_minute"`
-	Cooldowns    map[string]any   `json:"cooldowns_ms"`
-	Generations  []generationView `json:"generations"`
 }
 
 // unrecorded shows the limits that applied to a request without a recorded answer.
@@ -370,11 +219,6 @@ func unrecorded(ctx context.Context, a *cli.App, t *cli.OpenedSession, r *histor
 	if _, err = otherRules(err); err != nil {
 		return err
 	}
-	v := admissionView{
-		Agent: report.AgentID, ReqID: report.ReqID, Moment: m.String(), Registered: s.Registered, Paused: s.Paused,
-		ViewSeq: s.ViewSeq, LeastContext: s.LeastContext, Permissions: s.Permissions, Intents: s.Intents, QuotaIntents: s.QuotaIntents,
-		Tokens: s.Tokens, QuotaTokens: s.QuotaTokens, Cooldowns: map[string]any{}, Generations: []generationView{},
-	}
 	var b strings.Builder
 	line := func(format string, args ...any) {
 		b.WriteString(termtext.Printable(fmt.Sprintf(format, args...)) + "\n")
@@ -382,7 +226,6 @@ func unrecorded(ctx context.Context, a *cli.App, t *cli.OpenedSession, r *histor
 	line("no answer is recorded for request %s of %s: it was never submitted, or refused for a passing reason", report.ReqID, report.AgentID)
 	for i := range report.Generations {
 		g := &report.Generations[i]
-		v.Generations = append(v.Generations, viewGeneration(g))
 		line("  generation of entry %d, %s: %s %s", g.Entry, cli.ClockText(g.Token.Issued), g.End, g.Reason)
 	}
 	line("at %v", m)
@@ -392,7 +235,6 @@ func unrecorded(ctx context.Context, a *cli.App, t *cli.OpenedSession, r *histor
 		line("  context   view_seq %d was delivered; a context_seq below %d is stale", s.ViewSeq, s.LeastContext)
 		line("  quota     %s", quotaText(s))
 		for _, c := range s.Cooldowns {
-			v.Cooldowns[c.Kind] = projection.Millis(c.Wait)
 			line("  cooldown  %s for another %v", c.Kind, c.Wait)
 		}
 		line("  may       %s", strings.Join(s.Permissions, ", "))
@@ -400,7 +242,7 @@ func unrecorded(ctx context.Context, a *cli.App, t *cli.OpenedSession, r *histor
 	if s.Paused {
 		line("  the world is paused")
 	}
-	if err := a.Output().One(b.String(), v); err != nil {
+	if err := a.Output().One(b.String(), answer.ViewAdmission(&report, m, &s)); err != nil {
 		return err
 	}
 	return &cli.ExitError{Code: cli.ExitInconclusive}

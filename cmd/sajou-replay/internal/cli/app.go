@@ -10,6 +10,8 @@
 package cli
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/server/local"
 )
 
 // CommandLine returns a command as the reader types it: with go run if the
@@ -43,6 +46,8 @@ type App struct {
 	Stderr io.Writer
 
 	Store       string
+	Server      string // --server: the URL of a server to read from; empty means the store
+	TokenFile   string // --token-file
 	Format      string
 	Session     string // --session; empty means the session that was begun last
 	Wait        time.Duration
@@ -51,6 +56,11 @@ type App struct {
 	// Ticks makes --watch look at its files. Nil means a clock.
 	Ticks <-chan time.Time
 
+	// Now is the clock of the commands about access tokens, and Random their source of
+	// secrets. Nil means [time.Now] and [rand.Reader].
+	Now    func() time.Time
+	Random io.Reader
+
 	Memory MemoryLimit // --max-memory
 
 	// Recent is the file of the addresses that the commands before used last. Empty
@@ -58,9 +68,31 @@ type App struct {
 	Recent string
 	used   *recentAddress // by this command; nil for none
 
+	// Context ends when the command is interrupted. Nil means that it never is.
+	Context context.Context
+
+	borrowed *local.Checkpoint // of the store, while a server holds it; nil for none
+	mirrored *mirrored         // sessions of a server; nil for none
+
 	Running bool   // the command line was understood and a command has begun
 	Opened  string // the session that was opened last; empty before
 	Lost    error  // the entries that the opened store lost; nil if none
+}
+
+// Clock returns the clock of the commands about access tokens.
+func (a *App) Clock() func() time.Time {
+	if a.Now != nil {
+		return a.Now
+	}
+	return time.Now
+}
+
+// Secrets returns the source of the secrets of access tokens.
+func (a *App) Secrets() io.Reader {
+	if a.Random != nil {
+		return a.Random
+	}
+	return rand.Reader
 }
 
 // PointToVerify adds to an error about damaged bytes the command that locates the

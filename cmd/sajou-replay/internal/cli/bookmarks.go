@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,90 +11,52 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bookmark"
+	"github.com/sajou-dev/sajou-go/replay/bookmark/bookfile"
 )
-
-// bookmarkFile is the name of the file in the directory of a store that holds the
-// bookmarks of its sessions. The log does not know it.
-const bookmarkFile = "bookmarks.jsonl"
-
-// maxBookmarkFile bounds the bytes of a file of bookmarks.
-const maxBookmarkFile = 64 << 20
 
 // Bookmarks reads the bookmarks beside the store. Without a file there are none.
 func (a *App) Bookmarks() (*bookmark.Book, error) {
-	name := filepath.Join(a.Store, bookmarkFile)
-	info, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &bookmark.Book{}, nil
-	case err != nil:
-		return nil, Fail(ExitNo, "cannot read the bookmarks: %w", err)
-	case !info.Mode().IsRegular():
-		return nil, Fail(ExitNo, "%s is not a regular file; move it away", name)
+	if a.Server != "" {
+		return &bookmark.Book{}, nil // those of the server stay beside its store
 	}
-	f, err := os.Open(name)
+	book, err := bookfile.Load(a.Store)
 	if err != nil {
-		return nil, Fail(ExitNo, "cannot read the bookmarks: %w", err)
-	}
-	defer f.Close()
-	book, err := readBook(f)
-	if err != nil {
-		return nil, Fail(ExitNo, "the bookmarks in %s are damaged: %w; correct the file, or move it away", name, err)
+		return nil, Fail(ExitNo, "%w", err)
 	}
 	return book, nil
-}
-
-func readBook(r io.Reader) (*bookmark.Book, error) {
-	limited := &io.LimitedReader{R: r, N: maxBookmarkFile + 1}
-	book, err := bookmark.Read(limited)
-	if limited.N == 0 {
-		return nil, fmt.Errorf("more than %d bytes", maxBookmarkFile)
-	}
-	return book, err
 }
 
 // ReadBookmarks reads bookmarks from a file, or from stdin if name is -.
 func (a *App) ReadBookmarks(name string) (*bookmark.Book, error) {
 	if name == "-" {
-		return readBook(a.Stdin)
+		return bookfile.Read(a.Stdin)
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, Unreadable(name, err)
 	}
 	defer f.Close()
-	return readBook(f)
+	return bookfile.Read(f)
 }
 
-// WriteBookmarks writes the bookmarks beside the store, completely or not at all. The
-// caller has the store open, so no other process changes them meanwhile.
-func (a *App) WriteBookmarks(book *bookmark.Book) error {
-	var text bytes.Buffer
-	_, err := book.WriteTo(&text)
-	if err == nil {
-		err = writePrivate(filepath.Join(a.Store, bookmarkFile), text.Bytes())
-	}
-	if err != nil {
-		return Fail(ExitLocked, "cannot write the bookmarks of the store in %s: %w", a.Store, err)
-	}
-	return nil
-}
-
-// writePrivate writes a file that only its owner can read, completely or not at all.
-func writePrivate(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // its mode is 0600
-	if err != nil {
+// ChangeBookmarks changes the bookmarks beside the store, completely or not at all, and only
+// if the error of change is nil.
+func (a *App) ChangeBookmarks(change func(*bookmark.Book) error) error {
+	if err := a.refuseBeside("bookmarks"); err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	var refused error
+	err := bookfile.Change(a.Store, func(book *bookmark.Book) error {
+		refused = change(book)
+		return refused
+	})
+	switch {
+	case refused != nil:
+		return refused
+	case errors.Is(err, bookmark.ErrMalformed):
+		return Fail(ExitNo, "%w", err)
+	case err != nil:
+		return Fail(ExitLocked, "in the store %s: %w", a.Store, err)
 	}
 	return nil
 }
@@ -157,17 +114,15 @@ func (t *OpenedSession) AddBookmark(ctx context.Context, name, note string, m re
 		b.Head = e.Head()
 	}
 	a := t.anchors.app
-	book, err := a.Bookmarks()
-	if err != nil {
-		return b, err
-	}
-	if old, ok := book.Find(b.Session, b.Name); ok && !replace {
-		return b, Fail(ExitNo, "%s has a bookmark @%s already, at %v; replace it with --force", t.Name, b.Name, old.Moment())
-	}
-	if err := book.Put(b); err != nil {
-		return b, Misuse("%w", err)
-	}
-	return b, a.WriteBookmarks(book)
+	return b, a.ChangeBookmarks(func(book *bookmark.Book) error {
+		if old, ok := book.Find(b.Session, b.Name); ok && !replace {
+			return Fail(ExitNo, "%s has a bookmark @%s already, at %v; replace it with --force", t.Name, b.Name, old.Moment())
+		}
+		if err := book.Put(b); err != nil {
+			return Misuse("%w", err)
+		}
+		return nil
+	})
 }
 
 // completeBookmark completes the names of bookmarks: of the session that the arguments
@@ -194,3 +149,31 @@ func (a *App) completeBookmark(args []string) ([]string, cobra.ShellCompDirectiv
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
+
+// sharedAnchors gives the addresses of a session its bookmarks. Unlike those of a command
+// they are for several goroutines and remember no address.
+type sharedAnchors struct {
+	app     *App
+	session string
+}
+
+var _ replay.Anchors = sharedAnchors{}
+
+// SharedAnchors returns the anchors of a session for a program with several readers.
+func (a *App) SharedAnchors(session string) replay.Anchors { return sharedAnchors{a, session} }
+
+// Bookmark implements [replay.Anchors].
+func (s sharedAnchors) Bookmark(name string) (replay.Anchor, bool, error) {
+	book, err := s.app.Bookmarks()
+	if err != nil {
+		return replay.Anchor{}, false, err
+	}
+	b, ok := book.Find(s.session, name)
+	return b.Anchor, ok, nil
+}
+
+// Last implements [replay.Anchors].
+func (sharedAnchors) Last() (replay.Moment, bool) { return replay.Moment{}, false }
+
+// Used implements [replay.Anchors].
+func (sharedAnchors) Used(replay.Moment) {}

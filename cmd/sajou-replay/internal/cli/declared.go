@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,17 +94,7 @@ func (a *App) InForce(ctx context.Context, name string) (InForce, error) {
 // Changed returns the declarations that would have an effect if all came into force in
 // their order.
 func (f *InForce) Changed(all []language.Declaration) (changed []language.Declaration) {
-	unchanged, sc := f.Unchanged(all), f.Scene
-	for i, d := range all {
-		if next, ok := d.(*scene.Scene); ok {
-			unchanged[i] = sc != nil && bytes.Equal(sc.Value(), next.Value())
-			sc = next
-		}
-		if !unchanged[i] {
-			changed = append(changed, d)
-		}
-	}
-	return changed
+	return lint.Changed(f.Unchanged(all), f.Scene, all)
 }
 
 // DeclarationsText counts declarations by kind: "2 choreographies and 1 scene".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,6 +42,15 @@ says that this is not what was recorded.`
 func (d *Definitions) Flag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar((*[]string)(d), "define", nil, "see the session through the definitions of `FILE`; repeatable")
 	_ = cmd.MarkFlagFilename("define", "json", "yaml", "yml")
+}
+
+// AppendTexts appends the text of every file to digest, in the order in which they are read.
+func (d Definitions) AppendTexts(ctx context.Context, digest io.Writer) error {
+	files, err := definitionFiles(ctx, "--define", d)
+	for _, f := range files {
+		fmt.Fprintf(digest, "%d\n%s", len(f.text), f.text)
+	}
+	return err
 }
 
 // SeeThrough makes the session one that was recorded with other definitions, and says so on

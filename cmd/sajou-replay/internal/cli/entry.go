@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +13,10 @@ import (
 )
 
 // EntryText writes an entry as one line of a table.
-func EntryText(e *eventlog.Entry) string {
+func EntryText(e *eventlog.Entry) string { return entryText(e, "") }
+
+// entryText writes an entry with a mark before its detail.
+func entryText(e *eventlog.Entry, mark string) string {
 	const width = 90
 	word, detail := "", ""
 	switch e.Kind {
@@ -63,7 +68,52 @@ func EntryText(e *eventlog.Entry) string {
 			detail = string(data)
 		}
 	}
-	return fmt.Sprintf("%6d  %s  %-7s  %-18s  %s", e.Seq, ClockText(e.At), e.Kind, termtext.Clip(termtext.Printable(word), 40), termtext.Clip(termtext.Printable(detail), width))
+	return fmt.Sprintf("%6d  %s  %-7s  %-18s  %s", e.Seq, ClockText(e.At), e.Kind, termtext.Clip(termtext.Printable(word), 40), termtext.Clip(mark+termtext.Printable(detail), width))
+}
+
+// MarkedItem writes an entry of a session as an item, and marks it as [MarkedEntry] does.
+func (o *Output) MarkedItem(ctx context.Context, l *session.Lateness, e *eventlog.Entry) error {
+	if o.Format == "text" {
+		text, err := markedText(ctx, l, e)
+		if err != nil {
+			return err
+		}
+		return o.Item(text, nil)
+	}
+	line, err := markedJSON(ctx, l, e)
+	if err != nil {
+		return err
+	}
+	return o.Item("", line)
+}
+
+// MarkedEntry returns the text and the JSON of an entry, both marked if it is a late signal.
+// The mark depends on the beginning of the session. If that is damaged, there is no mark.
+func MarkedEntry(ctx context.Context, l *session.Lateness, e *eventlog.Entry) (text string, line []byte, err error) {
+	if line, err = markedJSON(ctx, l, e); err != nil {
+		return "", nil, err
+	}
+	text, err = markedText(ctx, l, e)
+	return text, line, err
+}
+
+func markedText(ctx context.Context, l *session.Lateness, e *eventlog.Entry) (string, error) {
+	late, err := l.Of(ctx, e)
+	if err != nil && !errors.Is(err, eventlog.ErrCorrupt) {
+		return "", err
+	}
+	if late && err == nil {
+		return entryText(e, "late "), nil
+	}
+	return EntryText(e), nil
+}
+
+func markedJSON(ctx context.Context, l *session.Lateness, e *eventlog.Entry) ([]byte, error) {
+	line, err := l.AppendEntryJSON(ctx, nil, e)
+	if errors.Is(err, eventlog.ErrCorrupt) {
+		return session.AppendEntryJSON(nil, e), nil
+	}
+	return line, err
 }
 
 // EntryItem writes an entry as an item.

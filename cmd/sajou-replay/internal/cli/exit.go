@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/director/play"
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/internal/errtext"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/stage/film"
@@ -142,22 +141,5 @@ func VerdictOnly(err error, incomplete bool) error {
 	return &ExitError{ExitNoVerdict, cause}
 }
 
-// packages are the prefixes by which errors name their package. They mean nothing
-// to the user of a command.
-var packages = []string{"sajou: ", "eventlog: ", "replay: ", "bisect: ", "projection: ", "signal: ", "snapshot: ", "film: ", "ingest: ", "play: ", "provenance: ", "compare: ", "corpus: ", "sentinel: ", "searchlog: ", "variant: ", "edits: ", "versions: "}
-
-// OneLine returns a message in one line, without the names of packages.
-func OneLine(message string) string {
-	for trimmed := ""; trimmed != message; {
-		trimmed = message
-		for _, name := range packages {
-			message = strings.TrimPrefix(message, name)
-			message = strings.ReplaceAll(message, ": "+name, ": ")
-		}
-	}
-	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
-	for i := range lines {
-		lines[i] = termtext.Printable(strings.TrimSpace(lines[i]))
-	}
-	return strings.Join(lines, "; ")
-}
+// OneLine is [errtext.OneLine].
+func OneLine(message string) string { return errtext.OneLine(message) }

@@ -3,8 +3,7 @@ package cli
 import (
 	"errors"
 
-	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/replay"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/workspace"
@@ -13,30 +12,6 @@ import (
 // AsEvalError returns the error of an expression that err wraps.
 func AsEvalError(err error) (*where.EvalError, bool) { return errors.AsType[*where.EvalError](err) }
 
-// projections returns the projections that the states of expressions may have.
-func projections() projection.Set {
-	return append(session.Projections(session.ProjectionConfig{}), workspace.Projection())
-}
-
-// Compile compiles a predicate. Its states have the files of the workspace only if it
-// names them: see [OpenedSession.FoldFor].
-func Compile(expr string) (*where.Predicate, error) {
-	p, err := where.Compile(expr, projections())
-	if err != nil || p.Reads(workspace.Name) {
-		return p, err
-	}
-	return where.Compile(expr, session.Projections(session.ProjectionConfig{}))
-}
-
-// CompileValue is [Compile] for an expression of any type.
-func CompileValue(expr string) (*where.Expression, error) {
-	x, err := where.CompileValue(expr, projections())
-	if err != nil || x.Reads(workspace.Name) {
-		return x, err
-	}
-	return where.CompileValue(expr, session.Projections(session.ProjectionConfig{}))
-}
-
 // FoldFor makes the states of the session have what an expression reads, which may be
 // nil: the files of the workspace, if it names them.
 func (t *OpenedSession) FoldFor(x *where.Expression) error {
@@ -44,35 +19,17 @@ func (t *OpenedSession) FoldFor(x *where.Expression) error {
 		return nil
 	}
 	if t.changed != nil {
-		t.Travel = session.NewReplay(t.changed, projections(), nil)
+		t.Travel = session.NewReplay(t.changed, answer.Projections(), nil)
 		t.Anchor(t.Travel)
 		return nil
 	}
-	travel, err := t.Engine.ReplayWith(t.Name, projections())
+	travel, err := t.Engine.ReplayWith(t.Name, answer.Projections())
 	if err != nil {
 		return err
 	}
 	t.Anchor(travel)
 	t.Travel = travel
 	return nil
-}
-
-// Needs returns the data that an expression reads, for a scan.
-func Needs(x *where.Expression) replay.Needs {
-	n := replay.NeedsEntry
-	if x.NeedsState() {
-		n |= replay.NeedsState
-	}
-	if x.NeedsPrev() {
-		n |= replay.NeedsPrev
-	}
-	return n
-}
-
-// InputOf returns the input of an expression at one step of a scan. It points into
-// the step.
-func InputOf(s *replay.ScanStep) where.Input {
-	return where.Input{Entry: s.Entry, State: s.Fold, Prev: s.Prev()}
 }
 
 // ExpressionHelp is the part of the help that describes expressions.

@@ -1,34 +1,24 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
-// ForkView is the label of a fork as JSON has it.
-type ForkView struct {
-	Parent     string       `json:"parent"`
-	Head       HeadView     `json:"head"`
-	At         eventlog.Seq `json:"at"`
-	Entries    eventlog.Seq `json:"entries"`
-	Incomplete bool         `json:"incomplete,omitempty"`
-	Of         *ForkView    `json:"fork,omitempty"`
-}
-
-// ViewFork returns the JSON view of the label of a fork whose Head is head, nil for no
-// label.
-func ViewFork(f *session.Fork, head eventlog.Head) *ForkView {
-	if f == nil {
-		return nil
+// Fork returns the label of a session that is a fork, for JSON, and the remark that says
+// so, for text. Both are zero for a recording.
+func (t *OpenedSession) Fork(ctx context.Context) (label *answer.ForkView, note string, err error) {
+	fork, err := session.ReadFork(ctx, t.Log)
+	if fork == nil || err != nil {
+		return nil, "", err
 	}
-	v := &ForkView{Parent: f.Parent, Head: ViewHead(f.Head), At: f.At, Entries: f.Entries, Incomplete: !f.Complete(head)}
-	if f.Of != nil {
-		v.Of = ViewFork(f.Of, f.Head)
-	}
-	return v
+	head := t.Log.Head()
+	return answer.ViewFork(fork, head), "not a recording, but a " + ForkText(fork, head), nil
 }
 
 // ForkText describes the label of a fork in one line, "" for no label.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/session"
 )
@@ -113,16 +114,8 @@ func (o *Output) WriteLine(line string) error {
 // WriteEvent implements [play.Display].
 func (o *Output) WriteEvent(value any) error { return o.ItemOf("", value) }
 
-// Marshal is [json.Marshal] without the escaping for HTML.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+// Marshal is [answer.Marshal].
+func Marshal(v any) ([]byte, error) { return answer.Marshal(v) }
 
 // Indented indents JSON; other text stays as it is.
 func Indented(data []byte) []byte {

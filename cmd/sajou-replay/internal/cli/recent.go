@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/privatefile"
 	"github.com/sajou-dev/sajou-go/replay"
 )
 
 // recentAddress is the moment that a command used last in a session. Relative addresses
 // of the next command count from it.
 type recentAddress struct {
-	Store   string `json:"store"` // the absolute directory
+	Store   string `json:"store"` // the absolute directory, or the URL of a server
 	Session string `json:"session"`
 	Genesis string `json:"genesis"` // the hash of the session's Seq 0
 	Seq     uint64 `json:"seq"`
@@ -30,7 +31,7 @@ const (
 
 // recentMoment returns the moment that was used last in a session of the store.
 func (a *App) recentMoment(session, genesis string) (replay.Moment, bool) {
-	store, err := filepath.Abs(a.Store)
+	store, err := a.place()
 	if err != nil {
 		return replay.Moment{}, false
 	}
@@ -40,6 +41,14 @@ func (a *App) recentMoment(session, genesis string) (replay.Moment, bool) {
 		}
 	}
 	return replay.Moment{}, false
+}
+
+// place returns what the kept addresses of the store are found by.
+func (a *App) place() (string, error) {
+	if a.Server != "" {
+		return a.Server, nil
+	}
+	return filepath.Abs(a.Store)
 }
 
 // recent returns the kept addresses. The file is disposable: one that cannot be read
@@ -68,7 +77,7 @@ func (a *App) KeepRecent() {
 	if a.used == nil || a.Recent == "" {
 		return
 	}
-	store, err := filepath.Abs(a.Store)
+	store, err := a.place()
 	if err != nil {
 		return
 	}
@@ -88,6 +97,6 @@ func (a *App) KeepRecent() {
 		text = append(append(text, line...), '\n')
 	}
 	if os.MkdirAll(filepath.Dir(a.Recent), 0o700) == nil {
-		_ = writePrivate(a.Recent, text)
+		_ = privatefile.Write(a.Recent, text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sajou-dev/sajou-go/internal/privatefile"
 	"github.com/sajou-dev/sajou-go/replay/searchlog"
 )
 
@@ -24,6 +25,9 @@ var errNoSearch = Fail(ExitNotFound, "no search of this session was begun; begin
 
 // SearchLog reads the search that is kept of a session.
 func (a *App) SearchLog(session string) (*searchlog.SearchLog, error) {
+	if err := a.refuseBeside("searches"); err != nil {
+		return nil, err
+	}
 	name := a.SearchFile(session)
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,11 +49,14 @@ func (a *App) SearchLog(session string) (*searchlog.SearchLog, error) {
 
 // BeginSearch keeps the text of a new search, completely or not at all.
 func (a *App) BeginSearch(session string, text []byte) error {
+	if err := a.refuseBeside("searches"); err != nil {
+		return err
+	}
 	name := a.SearchFile(session)
 	if _, err := os.Lstat(name); err == nil {
 		return Fail(ExitNo, "a search of %q is under way; continue it, or remove it with: sajou-replay bisect reset", session)
 	}
-	if err := writePrivate(name, text); err != nil {
+	if err := privatefile.Write(name, text); err != nil {
 		return Fail(ExitLocked, "cannot write beside the store in %s: %w", a.Store, err)
 	}
 	return nil
@@ -79,6 +86,9 @@ func (a *App) ExtendSearch(l *searchlog.SearchLog, lines []byte) error {
 
 // EndSearch removes the search of a session, and reports whether there was one.
 func (a *App) EndSearch(session string) (bool, error) {
+	if err := a.refuseBeside("searches"); err != nil {
+		return false, err
+	}
 	err := os.Remove(a.SearchFile(session))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

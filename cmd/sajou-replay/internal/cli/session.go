@@ -12,6 +12,7 @@ import (
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/spelling"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -51,22 +52,7 @@ func (t *OpenedSession) ResolveSeq(ctx context.Context, address string) (eventlo
 // ResolveRange returns the first and the last Seq of a range; the empty text means
 // every entry. A moment between two entries is rounded into the range.
 func (t *OpenedSession) ResolveRange(ctx context.Context, text string) (from, to eventlog.Seq, err error) {
-	if text == "" {
-		return 1, t.Travel.Head().Seq, nil
-	}
-	parsed, err := replay.ParseRange(text)
-	if err != nil {
-		return 0, 0, err
-	}
-	first, last, err := t.Travel.ResolveRange(ctx, parsed)
-	if err != nil {
-		return 0, 0, err
-	}
-	from = first.Seq
-	if first.Offset > 0 {
-		from++
-	}
-	return max(from, 1), last.Seq, nil
+	return answer.EntryRange(ctx, t.Travel, text)
 }
 
 // MomentOf returns the moment right after entry seq.
@@ -157,6 +143,15 @@ func (a *App) SessionArg(args []string) (string, error) {
 	return args[0], nil
 }
 
+// WholeStore refuses --session for a command on all sessions of a store. instead is what
+// does it for one session.
+func (a *App) WholeStore(cmd *cobra.Command, instead string) error {
+	if a.Session == "" {
+		return nil
+	}
+	return Misuse("%s is about all sessions of the store, and --session %q would be ignored; %s", cmd.Name(), a.Session, instead)
+}
+
 // OpenedSession is the session of a command and its store.
 type OpenedSession struct {
 	Engine *sajou.Engine
@@ -176,7 +171,7 @@ func (t *OpenedSession) Close() error { return t.Engine.Close() }
 // OpenSession opens the store for reading, and the session of that name; the empty
 // name means that of --session, or else the latest. The caller closes it.
 func (a *App) OpenSession(name string) (*OpenedSession, error) {
-	engine, err := a.OpenReading()
+	engine, err := a.openReading()
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +200,21 @@ func (a *App) OpenSessionIn(engine *sajou.Engine, name string) (*OpenedSession, 
 		return nil, err
 	}
 	a.Opened = name
+	if a.mirrored != nil {
+		if err := a.mirrored.copyOf(a.ctx(), engine, name); err != nil {
+			return nil, a.remoteError(err)
+		}
+	}
 	travel, err := engine.Replay(name)
 	if errors.Is(err, eventlog.ErrDeleted) {
 		return nil, err
 	}
 	if errors.Is(err, eventlog.ErrNoSession) || errors.Is(err, eventlog.ErrInvalid) {
-		return nil, NoSession(engine, a.Store, name)
+		names, err := a.names(engine)
+		if err != nil {
+			return nil, err
+		}
+		return nil, noSession(names, a.Place(), name)
 	}
 	if err != nil {
 		return nil, err
@@ -233,19 +237,33 @@ func (a *App) SessionName(engine *sajou.Engine, name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	latest, err := engine.Latest()
-	if errors.Is(err, eventlog.ErrNoSession) {
+	names, err := a.names(engine)
+	if err == nil && len(names) == 0 {
+		if a.Server != "" {
+			return "", Fail(ExitNotFound, "the server at %s has no session yet", a.Server)
+		}
 		return "", Fail(ExitNotFound, "the store in %s has no session yet; record one with: sajou-replay import FILE", a.Store)
 	}
-	return latest, err
+	if err != nil {
+		return "", err
+	}
+	return names[len(names)-1], nil
 }
 
 // NoSession returns the error for a missing session, with the nearest name, or else
 // with the last few.
 func NoSession(engine *sajou.Engine, store, name string) error {
-	const most = 5
 	names, err := engine.Sessions()
-	if err != nil || len(names) == 0 {
+	if err != nil {
+		names = nil
+	}
+	return noSession(names, store, name)
+}
+
+// noSession is [NoSession] for the names of the sessions that there are.
+func noSession(names []string, store, name string) error {
+	const most = 5
+	if len(names) == 0 {
 		return Fail(ExitNotFound, "there is no session %q in %s; it has none yet", name, store)
 	}
 	if meant, ok := nearestSession(name, names); ok {
@@ -347,5 +365,5 @@ func (t *OpenedSession) FoldAt(ctx context.Context, address string) (*projection
 		return nil, m, err
 	}
 	f, err := t.Travel.At(ctx, m)
-	return f, m, err
+	return f, m, t.BehindGap(ctx, m, true, err)
 }

@@ -11,21 +11,57 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/server/local"
 )
 
-// OpenReading opens the store without changing it.
+// OpenReading opens the store without changing it. While a server holds the store it opens
+// a checkpoint that the server lends, which [App.GiveBack] returns.
 func (a *App) OpenReading() (*sajou.Engine, error) {
-	return a.Open(sajou.Config{ReadOnly: true, LockWait: a.Wait})
+	engine, err := a.openReading()
+	if err == nil && a.mirrored != nil {
+		if err := a.mirrored.copyAll(a.ctx(), engine); err != nil {
+			return nil, errors.Join(a.remoteError(err), engine.Close())
+		}
+	}
+	return engine, err
+}
+
+// openReading is [App.OpenReading]. Of a server on another machine it opens a store without
+// sessions, which [App.OpenSessionIn] copies.
+func (a *App) openReading() (*sajou.Engine, error) {
+	if a.Server != "" {
+		engine, err := a.openRemote()
+		return engine, a.remoteError(err)
+	}
+	engine, err := a.open(a.Store, sajou.Config{ReadOnly: true})
+	if errors.Is(err, eventlog.ErrLocked) {
+		engine, err = a.openHeld()
+	}
+	return a.opened(engine, err, true)
 }
 
 // OpenWriting opens the store, and creates a missing one. A created store without an
 // entry is removed when it is closed.
 func (a *App) OpenWriting() (*sajou.Engine, error) {
+	if a.Server != "" {
+		return nil, Fail(ExitLocked, "commands only read from the server at %s; name a store to write to with -C", a.Server)
+	}
 	return a.Open(sajou.Config{LockWait: a.Wait})
 }
 
-// Open opens the store of --store.
+// Open opens the store of --store for writing.
 func (a *App) Open(cfg sajou.Config) (*sajou.Engine, error) {
+	engine, err := a.open(a.Store, cfg)
+	if errors.Is(err, eventlog.ErrLocked) {
+		if holder, found := local.Find(a.Store); found == nil && holder.Answers(a.ctx()) {
+			return nil, Fail(ExitLocked, "the store in %s is in use by another process, a server, and this command writes to it; stop the server first, or record through it with --server", a.Store)
+		}
+	}
+	return a.opened(engine, err, cfg.ReadOnly)
+}
+
+// open opens the store in dir, which is that of --store or a checkpoint of it.
+func (a *App) open(dir string, cfg sajou.Config) (*sajou.Engine, error) {
 	if a.Store == "" {
 		return nil, Misuse("--store is empty; name a directory")
 	}
@@ -40,12 +76,20 @@ func (a *App) Open(cfg sajou.Config) (*sajou.Engine, error) {
 			m.Clear()
 		}
 	}
-	engine, err := sajou.Open(a.Store, cfg)
+	return sajou.Open(dir, cfg)
+}
+
+// opened gives the outcome of opening a store its exit code, and notes what the store
+// lost.
+func (a *App) opened(engine *sajou.Engine, err error, reading bool) (*sajou.Engine, error) {
 	if lost, ok := errors.AsType[*eventlog.LossError](err); ok {
 		return nil, &ExitError{ExitNo, a.lossError(lost)}
 	}
+	if _, done := errors.AsType[*ExitError](err); done {
+		return nil, err
+	}
 	if err != nil {
-		return nil, a.OpenError(err, cfg.ReadOnly)
+		return nil, a.OpenError(err, reading)
 	}
 	if lost := engine.Log().Loss(); lost != nil {
 		a.Lost = a.lossError(lost)

@@ -2,7 +2,6 @@ package episodecmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,12 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/director/history"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Beats returns the command "beats".
@@ -117,72 +115,9 @@ func showBeats(ctx context.Context, a *cli.App, t *cli.OpenedSession, at eventlo
 	return o.End()
 }
 
-// The views of a board, for JSON.
-type (
-	episodeView struct {
-		What   string   `json:"what"`
-		ID     string   `json:"episode"`
-		Digest string   `json:"digest"`
-		Play   int      `json:"play"`
-		Began  uint64   `json:"began"`
-		Turn   int      `json:"turn"`
-		Budget int      `json:"turn_budget,omitempty"`
-		Failed bool     `json:"failed"`
-		Flags  []string `json:"flags"`
-	}
-	boardBeatView struct {
-		What      string      `json:"what"`
-		Beat      string      `json:"beat"`
-		Status    string      `json:"status"`
-		Target    int         `json:"target_turn"`
-		Deadline  int         `json:"deadline_turn"`
-		Directed  [][2]int    `json:"directed"` // spans of turns
-		Times     int         `json:"directed_turns"`
-		Overdue   int         `json:"overdue_turns"`
-		Landed    *int        `json:"landed"`
-		Late      *int        `json:"late"`
-		Seq       uint64      `json:"seq,omitempty"`
-		Heard     int         `json:"heard_at_turn,omitempty"`
-		Method    string      `json:"method,omitempty"`
-		Assurance string      `json:"assurance,omitempty"`
-		Choice    *choiceView `json:"choice,omitempty"`
-	}
-	choiceView struct {
-		What   string `json:"what,omitempty"`
-		Point  string `json:"choice_point"`
-		Status string `json:"status"`
-		Option string `json:"choice,omitempty"`
-		Label  string `json:"label,omitempty"`
-		Turn   int    `json:"turn,omitempty"`
-	}
-	turnView struct {
-		What   string          `json:"what"`
-		Turn   int             `json:"turn"`
-		Events []turnEventView `json:"events"`
-		Left   int             `json:"left,omitempty"`
-	}
-	turnEventView struct {
-		Seq   uint64          `json:"seq"`
-		Word  string          `json:"word"`
-		Value json.RawMessage `json:"value"`
-	}
-)
-
-func viewChoice(c *history.ChoiceProgress) *choiceView {
-	status := c.Status
-	if status == "" {
-		status = "closed"
-	}
-	return &choiceView{"", c.Point.ID, status, c.Option, c.Label, c.Turn}
-}
-
 // writeProgress writes how far an episode has come.
 func writeProgress(o *cli.Output, b *history.Progress) error {
 	e := b.Episode
-	flags := b.Flags
-	if flags == nil {
-		flags = []string{}
-	}
 	head := fmt.Sprintf("%s: %s, turn %d", e.ID, cli.Plural(len(e.Beats), "beat", "beats"), b.Turn)
 	if e.Budget > 0 {
 		head += fmt.Sprintf(" of %d", e.Budget)
@@ -194,12 +129,10 @@ func writeProgress(o *cli.Output, b *history.Progress) error {
 	if b.Failed {
 		head += ", failed"
 	}
-	if len(flags) > 0 {
-		head += "\nflags: " + strings.Join(flags, ", ")
+	if len(b.Flags) > 0 {
+		head += "\nflags: " + strings.Join(b.Flags, ", ")
 	}
-	err := o.ItemOf(termtext.PrintableLines(head), episodeView{
-		"episode", e.ID, e.Digest().String(), b.Play, uint64(b.Began), b.Turn, e.Budget, b.Failed, flags,
-	})
+	err := o.ItemOf(termtext.PrintableLines(head), answer.ViewEpisode(b))
 	if err != nil {
 		return err
 	}
@@ -210,30 +143,13 @@ func writeProgress(o *cli.Output, b *history.Progress) error {
 		}
 	}
 	for i := range b.Beats {
-		at := &b.Beats[i]
-		view := boardBeatView{
-			What: "beat", Beat: at.Beat.ID, Status: at.Status, Target: at.Beat.Target, Deadline: at.Beat.Deadline,
-			Directed: at.Directed.Spans, Times: at.Directed.Count, Overdue: at.Overdue,
-			Seq: uint64(at.Seq), Heard: at.Heard, Method: at.Method, Assurance: at.Assurance,
-		}
-		if view.Directed == nil {
-			view.Directed = [][2]int{}
-		}
-		if late, ok := at.Late(); ok {
-			view.Landed, view.Late = &at.Landed, &late
-		}
-		if c := at.Beat.Choice; c >= 0 {
-			view.Choice = viewChoice(&b.Choices[c])
-		}
-		if err := o.ItemOf(rows[i+1], view); err != nil {
+		if err := o.ItemOf(rows[i+1], answer.ViewBeat(b, i)); err != nil {
 			return err
 		}
 	}
 	for i := range b.Choices {
-		if c := &b.Choices[i]; c.Point.Beat < 0 {
-			view := viewChoice(c)
-			view.What = "choice"
-			if err := o.ItemOf("choice "+choiceText(c), view); err != nil {
+		if view, free := answer.ViewFreeChoice(b, i); free {
+			if err := o.ItemOf("choice "+choiceText(&b.Choices[i]), view); err != nil {
 				return err
 			}
 		}
@@ -297,35 +213,15 @@ func choiceText(c *history.ChoiceProgress) string {
 
 // writeTurn writes what the director recorded of a turn.
 func writeTurn(o *cli.Output, t *history.PlayedTurn, verdicts bool) error {
-	view := turnView{What: "turn", Turn: t.Number, Events: []turnEventView{}, Left: t.Left}
+	view, shown := answer.ViewTurn(t, verdicts)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nturn %d", t.Number)
-	for i := range t.Events {
-		e := &t.Events[i]
-		if !onBoard(e.Record, verdicts) {
-			continue
-		}
-		word, detail := cli.BeatText(e.Record)
-		fmt.Fprintf(&b, "\n%6d  %-18s  %s", e.Seq, word, termtext.Clip(termtext.Printable(detail), 160))
-		view.Events = append(view.Events, turnEventView{uint64(e.Seq), e.Word, e.Value.AppendJSON(nil)})
+	for i, r := range shown {
+		word, detail := cli.BeatText(*r)
+		fmt.Fprintf(&b, "\n%6d  %-18s  %s", view.Events[i].Seq, word, termtext.Clip(termtext.Printable(detail), 160))
 	}
 	if t.Left > 0 {
 		fmt.Fprintf(&b, "\n        and %d more", t.Left)
 	}
 	return o.ItemOf(b.String(), view)
-}
-
-// onBoard reports whether beats lists an event.
-func onBoard(r signal.Record, verdicts bool) bool {
-	switch r.Word {
-	case episode.TurnOpened, episode.ResponseRecorded, episode.TurnEvaluated, episode.JudgementAsked:
-		return false
-	case episode.VerdictRecorded:
-		return verdicts
-	case episode.GuidanceIssued:
-		_, directed := r.Value.Get("directive")
-		return directed
-	default:
-		return true
-	}
 }

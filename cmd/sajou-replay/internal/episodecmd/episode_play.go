@@ -196,7 +196,11 @@ func sitDown(ctx context.Context, a *cli.App, engine *sajou.Engine, e *episode.E
 	case exists && f.begin:
 		return nil, cli.Misuse("session %q exists already; continue it without --new, or name another", name)
 	case !exists && a.Session != "" && !f.begin:
-		return nil, cli.Fail(cli.ExitNotFound, "%w; begin it with --new", cli.NoSession(engine, a.Store, name))
+		missing := cli.NoSession(engine, a.Store, name)
+		if strings.HasSuffix(missing.Error(), "?") {
+			return nil, cli.Fail(cli.ExitNotFound, "%w Or begin it with --new", missing)
+		}
+		return nil, cli.Fail(cli.ExitNotFound, "%w; begin it with --new", missing)
 	}
 	if !exists && e == nil {
 		if e, err = episodeNamed(ctx, a, "interview"); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay/timing"
@@ -32,6 +33,7 @@ episode or not, and --against compares it with another:
   interrupted    of the performances, those that another signal ended; of the
                  landings of a beat, those that a dropped attempt undid
 
+The label of a fork is shown, because it was never recorded.
 Times are those at 50 %, 99 % (by nearest rank) and at most. What the last entry
 began counts for 60 s.`
 
@@ -65,7 +67,14 @@ func (r *timeReport) check(cmd *cobra.Command, args []string) error {
 }
 
 // times is one or two measurements; the second is nil without --against.
-type times struct{ left, right *timing.Budget }
+type times struct{ left, right *measured }
+
+// measured is the measurement of a session, and its label if it is a fork.
+type measured struct {
+	*timing.Budget
+	fork *answer.ForkView
+	note string
+}
 
 func (r *timeReport) run(ctx context.Context, a *cli.App, args []string) error {
 	var name string
@@ -94,13 +103,18 @@ func (r *timeReport) run(ctx context.Context, a *cli.App, args []string) error {
 	return a.Output().One(both.text(), map[string]any{"left": viewBudget(both.left), "right": viewBudget(both.right)})
 }
 
-func measureTime(ctx context.Context, a *cli.App, name string) (*timing.Budget, error) {
+func measureTime(ctx context.Context, a *cli.App, name string) (*measured, error) {
 	t, err := a.OpenSession(name)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	return timing.Measure(ctx, t.Travel)
+	m := &measured{}
+	if m.fork, m.note, err = t.Fork(ctx); err != nil {
+		return nil, err
+	}
+	m.Budget, err = timing.Measure(ctx, t.Travel)
+	return m, err
 }
 
 // The views of a measurement, for JSON. Times are in milliseconds.
@@ -138,6 +152,7 @@ type (
 	}
 	budgetView struct {
 		Session      string            `json:"session"`
+		Fork         *answer.ForkView  `json:"fork,omitempty"`
 		Head         cli.HeadView      `json:"head"`
 		Length       float64           `json:"length"`
 		Busy         float64           `json:"busy"`
@@ -155,9 +170,9 @@ func viewSpread(s timing.Spread) spreadView {
 	return spreadView{s.Count, projection.Millis(s.P50), projection.Millis(s.P99), projection.Millis(s.Max)}
 }
 
-func viewBudget(b *timing.Budget) budgetView {
+func viewBudget(b *measured) budgetView {
 	v := budgetView{
-		Session: b.Session, Head: cli.ViewHead(b.Head), Length: projection.Millis(b.Length), Busy: projection.Millis(b.Busy), Idle: projection.Millis(b.Idle),
+		Session: b.Session, Fork: b.fork, Head: cli.ViewHead(b.Head), Length: projection.Millis(b.Length), Busy: projection.Millis(b.Busy), Idle: projection.Millis(b.Idle),
 		Overlap: projection.Millis(b.Overlap), Most: b.Most, Gaps: viewSpread(b.Gaps), Types: []typeView{}, Performances: []performanceView{}, Beats: []beatTimesView{},
 	}
 	for _, t := range b.Types {
@@ -178,13 +193,18 @@ func viewBudget(b *timing.Budget) budgetView {
 // of the first, if one of them has it.
 func (t times) text() string {
 	var out strings.Builder
-	all := []*timing.Budget{t.left}
+	sessions := []*measured{t.left}
 	if t.right != nil {
-		all = append(all, t.right)
+		sessions = append(sessions, t.right)
 	}
-	for _, b := range all {
+	var all []*timing.Budget
+	for _, b := range sessions {
+		all = append(all, b.Budget)
 		fmt.Fprintf(&out, "%s: %s, busy %s (%s), idle %s, overlap %s, at most %d at once\n", termtext.Printable(b.Session), cli.ClockText(b.Length),
 			cli.ClockText(b.Busy), shareOf(b.Busy, b.Length), cli.ClockText(b.Idle), cli.ClockText(b.Overlap), b.Most)
+		if b.note != "" {
+			fmt.Fprintf(&out, "  %s\n", b.note)
+		}
 		fmt.Fprintf(&out, "  %s between: %s\n", cli.Plural(b.Gaps.Count, "gap", "gaps"), spreadText(b.Gaps))
 	}
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)

@@ -14,6 +14,9 @@ import (
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 )
 
+// oneCopy is how one session is copied.
+const oneCopy = "copy one with: sajou-replay export SESSION --raw, and import --raw"
+
 // Backup returns the command "backup".
 func Backup(a *cli.App) *cobra.Command {
 	return &cobra.Command{
@@ -25,13 +28,16 @@ store. The snapshots are copied too. It prints the head of each session: keep
 the heads outside of the copy.
 
 The copy is a store: every command reads it with -C, and restore copies it back.
-A store that another process writes to is in use; that process can back it up
-itself (Engine.Backup). A damaged store is refused; repair copies its readable
-entries.`,
+A store that a server holds is backed up while the server goes on. A store that
+another program writes to is in use; that program can back it up itself
+(Engine.Backup). A damaged store is refused; repair copies its readable entries.`,
 		Example: `  sajou-replay backup night-backup
   sajou-replay verify -C night-backup`,
 		Args: cli.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.WholeStore(cmd, oneCopy); err != nil {
+				return err
+			}
 			engine, err := a.OpenReading()
 			if err != nil {
 				return err
@@ -57,9 +63,16 @@ Compare the heads that restore prints with those that backup printed.`,
   sajou-replay restore night-backup -C restored`,
 		Args: cli.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.WholeStore(cmd, oneCopy); err != nil {
+				return err
+			}
 			from := *a
 			from.Store = args[0]
+			defer from.GiveBack()
 			engine, err := from.OpenReading()
+			if exit, ok := errors.AsType[*cli.ExitError](err); ok && exit.Code == cli.ExitNotFound {
+				return cli.Fail(cli.ExitNotFound, "there is no backup in %s; name the directory that backup made", args[0])
+			}
 			if err != nil {
 				return err
 			}

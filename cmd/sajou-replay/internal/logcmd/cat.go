@@ -1,14 +1,14 @@
 package logcmd
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -20,19 +20,24 @@ func Cat(a *cli.App) *cobra.Command {
 		Short: "List the entries of a session",
 		Long: `Cat lists the entries of a session, or of a range of it. A line has the entry's
 number, its session time, its kind, its type, and the beginning of its payload;
--o jsonl writes entries in full.
+-o jsonl writes entries in full. A signal is late if its timestamp is before the
+session time at which it takes effect; "late" stands before its payload, and the
+JSON has "late":true.
 
 The flags --kind, --type and --corr select entries by value. Each can be
 repeated, and an entry needs one of its values. --where selects entries by an
 expression; "sajou-replay help scan" describes expressions. An entry is listed
-if every given flag selects it.`,
+if every given flag selects it.
+
+In a damaged recording the entries in front of and behind what cannot be read are
+listed; the others are named on stderr, and the exit code is 3.`,
 		Example: `  sajou-replay cat
   sajou-replay cat night-shift 30..40
   sajou-replay cat --type tool_call --type tool_result -o jsonl
   sajou-replay cat --where 'entry.payload.toolName == "grind"'`,
 		Args: cli.Between(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			session, over, err := a.SplitRange(cmd, args)
+			name, over, err := a.SplitRange(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -40,7 +45,7 @@ if every given flag selects it.`,
 			if err != nil {
 				return err
 			}
-			t, err := a.OpenSession(session)
+			t, err := a.OpenSession(name)
 			if err != nil {
 				return err
 			}
@@ -52,16 +57,32 @@ if every given flag selects it.`,
 			if err != nil {
 				return err
 			}
-			o := a.Output()
-			for hit, err := range t.Travel.Scan(cmd.Context(), from, to, keep, replay.All) {
-				if err != nil {
-					return err
+			o, late := a.Output(), session.NewLateness(t.Log.Entries)
+			list := func(from eventlog.Seq) error {
+				for hit, err := range t.Travel.Scan(cmd.Context(), from, to, keep, replay.All) {
+					if err != nil {
+						return err
+					}
+					if err := o.MarkedItem(cmd.Context(), late, &hit.Entry); err != nil {
+						return err
+					}
 				}
-				if err := o.EntryItem(&hit.Entry); err != nil {
+				return nil
+			}
+			var gaps cli.Unread
+			for from > 0 {
+				err := list(from)
+				if err == nil {
+					break
+				}
+				if from, err = gaps.Behind(cmd.Context(), t, from, to, keep.Needs, err); err != nil {
 					return err
 				}
 			}
-			return o.End()
+			if err := o.End(); err != nil {
+				return err
+			}
+			return gaps.Failure("listed")
 		},
 	}
 	filter.flags(cmd)
@@ -87,51 +108,15 @@ func (f *entryFilter) flags(cmd *cobra.Command) {
 }
 
 func (f *entryFilter) compile() (replay.EntryPredicate, error) {
-	kinds := map[eventlog.Kind]bool{}
+	filter := answer.EntryFilter{Types: f.types, Corrs: f.corrs, Where: f.expr}
 	for _, name := range f.kinds {
 		kind, err := eventlog.ParseKind(name)
 		if err != nil {
 			return replay.EntryPredicate{}, cli.Misuse("--kind: %w", err)
 		}
-		kinds[kind] = true
+		filter.Kinds = append(filter.Kinds, kind)
 	}
-	types, corrs := setOf(f.types), setOf(f.corrs)
-	plain := func(e *eventlog.Entry) bool {
-		if len(kinds) > 0 && !kinds[e.Kind] {
-			return false
-		}
-		if len(types) == 0 && len(corrs) == 0 {
-			return true
-		}
-		if e.Kind != eventlog.KindSignal {
-			return false
-		}
-		sig, err := signal.Decode(e.Data)
-		if err != nil || len(types) > 0 && !types[sig.Type] {
-			return false
-		}
-		return len(corrs) == 0 || sig.CorrelationID != nil && corrs[*sig.CorrelationID]
-	}
-	if f.expr == "" {
-		return replay.EntryPredicate{Test: func(_ context.Context, s *replay.ScanStep) (bool, error) { return plain(s.Entry), nil }}, nil
-	}
-	p, err := cli.Compile(f.expr)
-	if err != nil {
-		return replay.EntryPredicate{}, err
-	}
-	f.expression = &p.Expression
-	return replay.EntryPredicate{Needs: cli.Needs(&p.Expression), Test: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
-		if !plain(s.Entry) {
-			return false, nil
-		}
-		return p.Match(ctx, cli.InputOf(s))
-	}}, nil
-}
-
-func setOf(names []string) map[string]bool {
-	set := map[string]bool{}
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
+	p, expression, err := filter.Compile()
+	f.expression = expression
+	return p, err
 }

@@ -3,7 +3,12 @@ package logcmd
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/sajou-dev/sajou-go/internal/answer"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +62,7 @@ The session must be named: the latest is not the default.`,
 				return err
 			}
 			text := fmt.Sprintf("deleted %s: %s, head %v\n", termtext.Printable(t.Session), cli.Plural(int(t.Head.Seq), "entry", "entries"), t.Head)
-			return a.Output().One(text, viewDeleted(&t))
+			return a.Output().One(text, answer.ViewTombstone(&t))
 		},
 	}
 	cmd.ValidArgsFunction = a.CompleteSession
@@ -76,22 +81,10 @@ func openExisting(a *cli.App) (*sajou.Engine, error) {
 	return a.OpenWriting()
 }
 
-// deletedView is a tombstone as JSON.
-type deletedView struct {
-	Session string       `json:"session"`
-	Deleted time.Time    `json:"deleted"`
-	Entries uint64       `json:"entries"`
-	Head    cli.HeadView `json:"head"`
-}
-
-func viewDeleted(t *eventlog.Tombstone) deletedView {
-	return deletedView{t.Session, t.At, uint64(t.Head.Seq), cli.ViewHead(t.Head)}
-}
-
 // Prune returns the command "prune".
 func Prune(a *cli.App) *cobra.Command {
 	var (
-		age  time.Duration
+		age  ageFlag
 		size string
 		dry  bool
 	)
@@ -107,14 +100,17 @@ that ls -o json tells, an estimate of the bytes in tables.
 
 Prune prints a line for each deleted session. --dry-run prints the same and
 deletes nothing.`,
-		Example: `  sajou-replay prune --older-than 720h --dry-run
-  sajou-replay prune --older-than 720h --max-size 2GB
+		Example: `  sajou-replay prune --older-than 30d --dry-run
+  sajou-replay prune --older-than 2w --max-size 2GB
   sajou-replay prune --max-size 500MB --dry-run -o jsonl`,
 		Args: cli.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := sajou.Retention{MaxAge: age, DryRun: dry}
+			if err := a.WholeStore(cmd, "delete one with: sajou-replay delete SESSION"); err != nil {
+				return err
+			}
+			r := sajou.Retention{MaxAge: time.Duration(age), DryRun: dry}
 			if age < 0 || age == 0 && cmd.Flags().Changed("older-than") {
-				return cli.Misuse("--older-than %v: must be more than 0", age)
+				return cli.Misuse("--older-than %v: must be more than 0", time.Duration(age))
 			}
 			if cmd.Flags().Changed("max-size") {
 				var err error
@@ -138,10 +134,45 @@ deletes nothing.`,
 			return errors.Join(reportPruned(a, &report, dry), err)
 		},
 	}
-	cmd.Flags().DurationVar(&age, "older-than", 0, "delete sessions whose last entry is older than `AGE`, such as 720h")
+	cmd.Flags().Var(&age, "older-than", "delete sessions whose last entry is older than `AGE`, such as 30d, 2w or 36h")
 	cmd.Flags().StringVar(&size, "max-size", "", "delete the oldest sessions beyond `SIZE`, such as 500MB or 2GiB")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "delete nothing")
 	return cmd
+}
+
+// ageFlag is a duration that may be a number of days or weeks too: 30d, 2w.
+type ageFlag time.Duration
+
+func (a *ageFlag) Type() string { return "age" }
+
+// String returns "" for no age, so that the help shows no default.
+func (a *ageFlag) String() string {
+	if *a == 0 {
+		return ""
+	}
+	return time.Duration(*a).String()
+}
+
+// Set reads an age. A day has 24 hours.
+func (a *ageFlag) Set(text string) error {
+	const day = 24 * time.Hour
+	unit := day
+	number, ok := strings.CutSuffix(text, "d")
+	if !ok {
+		unit = 7 * day
+		number, ok = strings.CutSuffix(text, "w")
+	}
+	if !ok {
+		d, err := time.ParseDuration(text)
+		*a = ageFlag(d)
+		return err
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err == nil && (n < 0 || n > int64(math.MaxInt64/unit)) {
+		err = strconv.ErrRange
+	}
+	*a = ageFlag(time.Duration(n) * unit)
+	return err
 }
 
 // prunedView is a pruned session as JSON.

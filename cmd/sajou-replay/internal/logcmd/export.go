@@ -4,17 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/ingest/formats"
-	"github.com/sajou-dev/sajou-go/ingest/otlpexport"
+	"github.com/sajou-dev/sajou-go/internal/traces"
 	"github.com/sajou-dev/sajou-go/replay/course"
 	"github.com/sajou-dev/sajou-go/session"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Export returns the command "export".
@@ -95,12 +93,12 @@ func (x *export) run(cmd *cobra.Command, a *cli.App, args []string) error {
 	if x.raw && from > 1 {
 		return cli.Misuse("a raw export must begin at entry 1, because the first link of the chain is checked from there; name a range such as 1..%d", to)
 	}
-	fork, err := session.ReadFork(cmd.Context(), t.Log)
+	_, note, err := t.Fork(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if fork != nil {
-		fmt.Fprintf(a.Stderr, "sajou-replay: this is not a recording, but a %s; the export says so\n", cli.ForkText(fork, t.Log.Head()))
+	if note != "" {
+		fmt.Fprintf(a.Stderr, "sajou-replay: this is %s; the export says so\n", note)
 	}
 	write := func(w io.Writer) error { return x.lines(cmd.Context(), a, w, t, from, to) }
 	if format.write != nil {
@@ -133,7 +131,7 @@ func (x *export) lines(ctx context.Context, a *cli.App, w io.Writer, t *cli.Open
 	}
 	lines := session.ExportLines(ctx, t.Log, entries, from, to)
 	if x.format == formatOTLP {
-		lines = traces(ctx, t, lines)
+		lines = traces.Lines(ctx, t.Log, from, to)
 	}
 	for line, err := range lines {
 		if err != nil {
@@ -144,35 +142,4 @@ func (x *export) lines(ctx context.Context, a *cli.App, w io.Writer, t *cli.Open
 		}
 	}
 	return o.End()
-}
-
-// traces yields the exports of the signals in lines.
-func traces(ctx context.Context, t *cli.OpenedSession, lines iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		fork, err := session.ReadFork(ctx, t.Log)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		label := ""
-		if fork != nil {
-			label = fork.String()
-		}
-		otlpexport.Lines(t.Log.Name(), label, parsed(lines))(yield)
-	}
-}
-
-// parsed yields the signals of lines.
-func parsed(lines iter.Seq2[[]byte, error]) iter.Seq2[*signal.Signal, error] {
-	return func(yield func(*signal.Signal, error) bool) {
-		for line, err := range lines {
-			var sig *signal.Signal
-			if err == nil {
-				sig, err = signal.ParseLenient(line)
-			}
-			if !yield(sig, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/ingest/formats"
 	"github.com/sajou-dev/sajou-go/ingest/otlpexport"
+	"github.com/sajou-dev/sajou-go/internal/traces"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bookmark"
 	"github.com/sajou-dev/sajou-go/replay/course"
@@ -22,7 +23,6 @@ import (
 	"github.com/sajou-dev/sajou-go/replay/export/mcap"
 	"github.com/sajou-dev/sajou-go/replay/export/perfetto"
 	"github.com/sajou-dev/sajou-go/replay/export/webpage"
-	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
@@ -236,8 +236,7 @@ func writeMCAP(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSessio
 }
 
 func writeTraces(ctx context.Context, w io.Writer, _ *cli.App, t *cli.OpenedSession, over course.Passage, _ *viewing) error {
-	lines := session.ExportLines(ctx, t.Log, session.ExportSignals, over.From, over.To)
-	for part, err := range otlpexport.Protobuf(traces(ctx, t, lines)) {
+	for part, err := range otlpexport.Protobuf(traces.Lines(ctx, t.Log, over.From, over.To)) {
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/sajou-dev/sajou-go/ingest/recording"
 	"github.com/sajou-dev/sajou-go/ingest/source"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/internal/wording"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/agentscene"
 )
@@ -147,8 +148,8 @@ func (b *balanceView) remarks(final bool) []string {
 		}
 	}
 	say(b.Clamped, "the times of %s are before those of earlier ones, by %v at most; they take effect at the time of these",
-		cli.Plural(b.Clamped, "record", "records"), time.Duration(b.MaxClampedMs*float64(time.Millisecond)).Round(time.Millisecond))
-	say(b.Ahead, "the time of %s jumps ahead and comes back: it is a wrong clock, and was not followed", cli.Plural(b.Ahead, "record", "records"))
+		cli.Plural(b.Clamped, "record", "records"), wording.Span(time.Duration(b.MaxClampedMs*float64(time.Millisecond))))
+	say(b.Ahead, "the time of %s jumps ahead and comes back: it is a wrong clock, and was not followed; list what it recorded with: sajou-replay cat --where 'has(entry.metadata.clockAhead)'", cli.Plural(b.Ahead, "record", "records"))
 	say(b.Repaired, "%s JSON that had to be mended", cli.Plural(b.Repaired, "record has", "records have"))
 	say(b.Cut, "%s too long for an entry; their longest texts were cut", cli.Plural(b.Cut, "signal was", "signals were"))
 	if !final {

@@ -159,6 +159,9 @@ each needs its writer at the same time.`,
 			if err != nil {
 				return err
 			}
+			if job.raw != "" {
+				return cli.Misuse("%s is a raw export; import all entries as they were, with: sajou-replay import --raw %s", job.raw, cli.ShellWord(job.raw))
+			}
 			if job.entries {
 				if len(args) != 1 || lenient || more || goOn || len(defines) > 0 || foreign.any() || scrub.any() {
 					return cli.Misuse("%s is an export of all entries: it is imported by itself, as it was, with no flag but --session", args[0])
@@ -308,6 +311,7 @@ type importing struct {
 	cfg    ingest.Config
 	before eventlog.Head // of the session
 	tally  ingest.Tally
+	leap   leap // if timestamps are out of order
 }
 
 // input is a file to import.
@@ -467,7 +471,10 @@ func importInto(ctx context.Context, a *cli.App, engine *sajou.Engine, i *import
 	defer r.Close()
 	stopped = r.All(ctx, i.in.items(i.cfg.Lenient)...)
 	i.tally = r.Tally()
-	return stopped, nil
+	if i.tally.OutOfOrder > 0 {
+		i.leap, err = leapOf(ctx, log, i.tally.First)
+	}
+	return stopped, err
 }
 
 // items are the signals of each file.
@@ -520,8 +527,8 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 			cli.Plural(n.Flagged, "recorded signal violates", "recorded signals violate"))
 	}
 	if n.OutOfOrder > 0 {
-		fmt.Fprintf(a.Stderr, "sajou-replay: %s before the session time that earlier signals had reached, and %s effect there\n",
-			cli.Plural(n.OutOfOrder, "timestamp is", "timestamps are"), map[bool]string{true: "its signal takes", false: "their signals take"}[n.OutOfOrder == 1])
+		fmt.Fprintf(a.Stderr, "sajou-replay: %s before the session time that earlier signals had reached%v; %s effect there\n",
+			cli.Plural(n.OutOfOrder, "timestamp is", "timestamps are"), i.leap, map[bool]string{true: "its signal takes", false: "their signals take"}[n.OutOfOrder == 1])
 	}
 	if stopped != nil {
 		result.Stopped = cli.OneLine(stopped.Error())
@@ -543,13 +550,34 @@ func reportImport(ctx context.Context, a *cli.App, i *importing, stopped error) 
 	case n.First == 0:
 		return fmt.Errorf("%w%s", stopped, importHint(stopped, i.cfg.Lenient))
 	}
+	if violatesSchema(stopped) && !i.cfg.Lenient {
+		remedy := "complete the import with --continue --lenient, which records the line as it is"
+		if i.more { // the session does not begin with the files, so --continue would refuse it
+			remedy = "the lines before are recorded; append the rest with --append --lenient, which records the line as it is"
+		}
+		stopped = fmt.Errorf("%w; %s", stopped, remedy)
+	}
 	return &cli.ExitError{Code: cli.ExitLoss, Cause: stopped}
+}
+
+// violatesSchema reports whether an import was stopped by a JSON object that the schema of
+// signals refuses. --lenient records such an object.
+func violatesSchema(stopped error) bool {
+	field, _ := errors.AsType[*signal.FieldError](stopped)
+	return errors.Is(stopped, signal.ErrSchema) && (field == nil || field.Path != "")
 }
 
 // importHint returns the remedy for a file of which nothing was recorded, or "".
 func importHint(stopped error, lenient bool) string {
+	const lenientHint = "; see import --help for the members of a signal, or record it as it is with --lenient"
 	wrong, ok := errors.AsType[*recording.PlaceError](stopped)
-	if !ok || wrong.Line != 1 {
+	switch {
+	case !ok:
+		return ""
+	case wrong.Line != 1: // after blank lines, or signals that were recorded before
+		if violatesSchema(stopped) && !lenient {
+			return lenientHint
+		}
 		return ""
 	}
 	if wrong.File != "stdin" {
@@ -565,8 +593,8 @@ func importHint(stopped error, lenient bool) string {
 	switch {
 	case errors.Is(stopped, signal.ErrSyntax), field != nil && field.Path == "":
 		return "; no known format recognizes the file (see sajou-replay formats), and signals are one complete JSON object a line"
-	case errors.Is(stopped, signal.ErrSchema) && !lenient:
-		return "; see import --help for the members of a signal, or record it as it is with --lenient"
+	case violatesSchema(stopped) && !lenient:
+		return lenientHint
 	}
 	return ""
 }

@@ -4,18 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/session"
-	"github.com/sajou-dev/sajou-go/session/summary"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Info returns the command "info".
@@ -58,103 +53,15 @@ each; --short leaves it out.`,
 	return cmd
 }
 
-type infoView struct {
-	Session   string            `json:"session"`
-	Entries   uint64            `json:"entries"`
-	Kinds     map[string]int    `json:"kinds"`
-	Types     map[string]int    `json:"types"`
-	Flagged   int               `json:"flagged"`
-	Late      int               `json:"out_of_order"`
-	Refused   uint64            `json:"definitions_over_budget,omitempty"`
-	Skipped   uint64            `json:"performances_over_budget,omitempty"`
-	At        float64           `json:"at"`
-	Began     string            `json:"began,omitempty"`
-	Head      cli.HeadView      `json:"head"`
-	Genesis   string            `json:"genesis"`
-	Bytes     uint64            `json:"bytes"`
-	Store     usageView         `json:"store"`
-	Snapshots int               `json:"snapshots"`
-	Index     int64             `json:"index_bytes,omitempty"`
-	Digests   map[string]string `json:"digests"`
-	Summary   *summary.Summary  `json:"summary,omitempty"`
-	Fork      *cli.ForkView     `json:"fork,omitempty"`
-}
-
-// usageView is an [eventlog.DiskUsage].
-type usageView struct {
-	Bytes         uint64 `json:"bytes"`
-	Tables        uint64 `json:"tables"`
-	WriteAheadLog uint64 `json:"write_ahead_log"`
-	Snapshots     uint64 `json:"snapshots"`
-	Other         uint64 `json:"other"`
-}
-
-func viewUsage(u eventlog.DiskUsage) usageView {
-	return usageView{Bytes: u.Total(), Tables: u.Tables, WriteAheadLog: u.Logs, Snapshots: u.Snapshots, Other: u.Other}
-}
-
-func (u usageView) String() string {
-	return fmt.Sprintf("%d bytes (tables %d, write-ahead log %d, snapshots %d, other %d)", u.Bytes, u.Tables, u.WriteAheadLog, u.Snapshots, u.Other)
-}
-
 func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) error {
 	ctx := cmd.Context()
-	head := t.Log.Head()
-	v := infoView{
-		Session: t.Name, Entries: uint64(head.Seq), Head: cli.ViewHead(head), Genesis: t.Log.Genesis().String(),
-		At: projection.Millis(t.Log.At()), Kinds: map[string]int{}, Types: map[string]int{}, Digests: map[string]string{},
-	}
-	fold, err := t.Travel.At(ctx, cli.MomentOf(head.Seq))
+	v, fold, label, err := answer.Info(ctx, t.Log, t.Travel, short)
 	if err != nil {
 		return err
 	}
-	var times session.Time
-	var label *session.Fork
-	if state, ok := fold.State(session.ProjectionSession).(*session.State); ok {
-		times, label = state.Time(), state.Fork()
-		v.Fork = cli.ViewFork(label, head)
-	}
-	var origin time.Time
-	counter := summary.NewCounter()
-	err = t.Each(ctx, 1, head.Seq, func(e *eventlog.Entry) error {
-		v.Kinds[e.Kind.String()]++
-		if e.Kind != eventlog.KindSignal {
-			return nil
-		}
-		sig, err := signal.Decode(e.Data)
-		if err != nil {
-			return nil //nolint:nilerr // a signal that does not decode has no type; the fold ignores it too
-		}
-		v.Types[sig.Type]++
-		if !short {
-			counter.Add(e.At, &sig)
-		}
-		if sig.Problem != "" {
-			v.Flagged++
-		}
-		if times.Late(&sig, e.At) {
-			v.Late++
-		}
-		if ns, ok := sig.Timestamp.Nanos(); ok && sig.Timestamp.IsSet() && origin.IsZero() {
-			origin = time.Unix(0, ns-int64(e.At)).UTC()
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if !origin.IsZero() {
-		v.Began = origin.Format("2006-01-02T15:04:05.000Z07:00")
-	}
-	if p, ok := fold.State(session.ProjectionPerformances).(cli.Scheduling); ok {
-		v.Refused, v.Skipped = p.Scheduler().Refused()
-	}
-	if !short {
-		v.Summary = counter.Summary()
-	}
+	head := fold.Head()
 	var digests []string
 	for _, d := range fold.Digests() {
-		v.Digests[d.Name] = fmt.Sprintf("%016x", d.Sum)
 		digests = append(digests, d.String())
 	}
 	if v.Bytes, err = t.Engine.Log().DiskSize(ctx, t.Name); err != nil {
@@ -164,7 +71,7 @@ func showInfo(a *cli.App, cmd *cobra.Command, t *cli.OpenedSession, short bool) 
 	if err != nil {
 		return err
 	}
-	v.Store = viewUsage(usage)
+	v.Store = answer.ViewUsage(usage)
 	if snaps := t.Engine.Snapshots(); snaps != nil {
 		list, err := snaps.List(t.Name)
 		if err != nil {

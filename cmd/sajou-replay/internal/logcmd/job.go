@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +30,8 @@ type importJob struct {
 	foreign *foreignFlags
 	scrub   *scrubFlags
 
-	entries bool // classify found an export of entries
+	entries bool   // classify found an export of entries
+	raw     string // the file in which classify found a raw export
 }
 
 // classify reports whether the arguments are recordings of other tools: a folder, an
@@ -49,7 +52,7 @@ func (j *importJob) classify(ctx context.Context) (stdin io.Reader, foreign bool
 				return nil, false, err
 			}
 			stdin = in
-			j.entries = j.entries || isEntries(head)
+			j.recognize(name, head)
 			foreign = foreign || isForeign("stdin", head, whole)
 			continue
 		}
@@ -61,7 +64,7 @@ func (j *importJob) classify(ctx context.Context) (stdin io.Reader, foreign bool
 			foreign = true
 		case info.Mode().IsRegular():
 			head := beginningOf(name)
-			j.entries = j.entries || isEntries(head)
+			j.recognize(name, head)
 			foreign = foreign || isForeign(name, head, info.Size() == int64(len(head)))
 		}
 	}
@@ -90,6 +93,22 @@ func peek(in *bufio.Reader) (head []byte, whole bool, err error) {
 			return head, false, nil
 		}
 	}
+}
+
+// recognize notes what export has written, by the beginning of a file.
+func (j *importJob) recognize(name string, head []byte) {
+	j.entries = j.entries || isEntries(head)
+	if j.raw == "" && isRaw(head) {
+		j.raw = name
+	}
+}
+
+// isRaw reports whether a file is a raw export (export --raw): its first line has the
+// name of the session and the hash with which its chain begins.
+func isRaw(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n"))
+	v, err := signal.ParseValue(line)
+	return err == nil && v.Len() == 2 && v.TextOf("session") != "" && len(v.TextOf("genesis")) == hex.EncodedLen(sha256.Size)
 }
 
 // isEntries reports whether a file is an export of entries (export --all).

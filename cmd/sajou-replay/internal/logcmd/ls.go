@@ -3,7 +3,6 @@
 package logcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -12,11 +11,8 @@ import (
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/session"
-	"github.com/sajou-dev/sajou-go/session/summary"
-	"github.com/sajou-dev/sajou-go/signal"
 )
 
 // Ls returns the command "ls".
@@ -81,7 +77,7 @@ number of entries and the head that each had.`,
 					// The other sessions are listed all the same.
 					a.Opened, damaged = name, err
 					text := fmt.Sprintf("%-*s  damaged", min(width, 40), termtext.Printable(name))
-					value, err := cli.Marshal(map[string]any{"session": name, "damaged": true})
+					value, err := cli.Marshal(answer.DamagedView{Session: name, Damaged: true})
 					if err != nil {
 						return err
 					}
@@ -93,45 +89,32 @@ number of entries and the head that each had.`,
 				if err != nil {
 					return err
 				}
-				head, at := log.Head(), log.At()
 				bytes, err := engine.Log().DiskSize(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
-				origin, err := originOf(cmd.Context(), log)
+				view, fork, err := answer.ViewListed(cmd.Context(), log, bytes)
 				if err != nil {
 					return err
 				}
-				fork, err := session.ReadFork(cmd.Context(), log)
-				if err != nil && !errors.Is(err, eventlog.ErrCorrupt) {
-					return err
-				}
-				value, err := cli.Marshal(struct {
-					Session string        `json:"session"`
-					Entries uint64        `json:"entries"`
-					At      float64       `json:"at"`
-					Bytes   uint64        `json:"bytes"`
-					Head    cli.HeadView  `json:"head"`
-					Format  string        `json:"format,omitempty"`
-					Origin  string        `json:"origin,omitempty"`
-					Fork    *cli.ForkView `json:"fork,omitempty"`
-				}{name, uint64(head.Seq), projection.Millis(at), bytes, cli.ViewHead(head), origin.Format, origin.Session, cli.ViewFork(fork, head)})
+				value, err := answer.Marshal(view)
 				if err != nil {
 					return err
 				}
-				text := fmt.Sprintf("%-*s  %8d entries  %12s  %v", min(width, 40), termtext.Printable(name), head.Seq, cli.ClockText(at), head)
+				head := log.Head()
+				text := fmt.Sprintf("%-*s  %8d entries  %12s  %v", min(width, 40), termtext.Printable(name), head.Seq, cli.ClockText(log.At()), head)
 				if fork != nil {
 					text += "  " + cli.ForkText(fork, head)
 				}
-				if origin.Format != "" {
-					text += "  " + termtext.Clip(termtext.Printable(origin.Format), 40)
+				if view.Format != "" {
+					text += "  " + termtext.Clip(termtext.Printable(view.Format), 40)
 				}
 				if err := o.Item(text, value); err != nil {
 					return err
 				}
 			}
 			for _, f := range faults {
-				value, err := cli.Marshal(map[string]any{"session": f.Session, "damaged": true, "kind": f.Kind, "detail": cli.OneLine(f.Detail)})
+				value, err := cli.Marshal(answer.ViewDamaged(&f))
 				if err != nil {
 					return err
 				}
@@ -144,7 +127,7 @@ number of entries and the head that each had.`,
 				if err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintf(o, "store: %v\n", viewUsage(usage)); err != nil {
+				if _, err := fmt.Fprintf(o, "store: %v\n", answer.ViewUsage(usage)); err != nil {
 					return err
 				}
 			}
@@ -161,35 +144,6 @@ number of entries and the head that each had.`,
 	return cmd
 }
 
-// originWithin is the number of entries in which the first signal of a session is looked
-// for. Before it are the definitions of its import.
-const originWithin = 4096
-
-// originOf returns the origin of a session that was imported from the recording of
-// another tool, which its first signal has. It is empty for other sessions.
-func originOf(ctx context.Context, log *eventlog.SessionReader) (summary.RecordedOrigin, error) {
-	for e, err := range log.Entries(ctx, 1) {
-		if errors.Is(err, eventlog.ErrCorrupt) {
-			break // verify tells; the list goes on
-		}
-		if err != nil {
-			return summary.RecordedOrigin{}, err
-		}
-		if e.Kind != eventlog.KindSignal && e.Seq < originWithin {
-			continue
-		}
-		counter := summary.NewCounter()
-		if sig, err := signal.Decode(e.Data); err == nil && e.Kind == eventlog.KindSignal {
-			counter.Add(e.At, &sig)
-		}
-		if origin := counter.Summary().Origin; origin != nil {
-			return *origin, nil
-		}
-		break
-	}
-	return summary.RecordedOrigin{}, nil
-}
-
 // listDeleted lists the deleted sessions.
 func listDeleted(a *cli.App, engine *sajou.Engine) error {
 	tombs, err := engine.Tombstones()
@@ -200,7 +154,7 @@ func listDeleted(a *cli.App, engine *sajou.Engine) error {
 	for i := range tombs {
 		t := &tombs[i]
 		text := fmt.Sprintf("%s  deleted %s  %8d entries  %v", termtext.Printable(t.Session), cli.DateText(t.At), t.Head.Seq, t.Head)
-		if err := o.ItemOf(text, viewDeleted(t)); err != nil {
+		if err := o.ItemOf(text, answer.ViewTombstone(t)); err != nil {
 			return err
 		}
 	}

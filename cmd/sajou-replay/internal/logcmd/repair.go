@@ -10,6 +10,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 )
 
@@ -25,9 +26,10 @@ write-ahead log, even if the files that connect them (SAJOU, FILES, the MANIFEST
 and its markers) are missing or damaged. NEWDIR must be absent or empty. The
 damaged store is not changed. Snapshots are not copied; the engine takes new ones.
 
-Repair reports why the store cannot be opened, which files it rebuilt, each sign
-that entries may be lost, and the head of each session. Compare the heads with
-copies that were kept outside of the store.
+Repair leaves out damaged blocks of tables alone. It reports why the store cannot
+be opened, or which tables cannot be read as a whole, which files it rebuilt, each
+sign that entries may be lost, and the head of each session. Compare the heads
+with copies that were kept outside of the store.
 
 The exit code is 0 if the copy is proven complete, 3 if entries may be lost, and
 1 if nothing could be saved.`,
@@ -35,6 +37,9 @@ The exit code is 0 if the copy is proven complete, 3 if entries may be lost, and
   sajou-replay verify -C saved --all`,
 		Args: cli.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.WholeStore(cmd, "omit it"); err != nil {
+				return err
+			}
 			if to == "" {
 				return cli.Misuse("--to is missing; name the directory of the copy with --to NEWDIR")
 			}
@@ -48,20 +53,20 @@ The exit code is 0 if the copy is proven complete, 3 if entries may be lost, and
 
 // repairedView is what repair reports in JSON.
 type repairedView struct {
-	From     string               `json:"from"`
-	To       string               `json:"to"`
-	Whole    bool                 `json:"whole"`
-	Found    string               `json:"found,omitempty"`
-	Rebuilt  []string             `json:"rebuilt,omitempty"`
-	Doubts   []string             `json:"doubts,omitempty"`
-	Sessions []repairedSessionRow `json:"sessions"`
-	Deleted  []VerifiedView       `json:"deleted,omitempty"`
+	From     string                `json:"from"`
+	To       string                `json:"to"`
+	Whole    bool                  `json:"whole"`
+	Found    string                `json:"found,omitempty"`
+	Rebuilt  []string              `json:"rebuilt,omitempty"`
+	Doubts   []string              `json:"doubts,omitempty"`
+	Sessions []repairedSessionRow  `json:"sessions"`
+	Deleted  []answer.VerifiedView `json:"deleted,omitempty"`
 }
 
 type repairedSessionRow struct {
-	Session string       `json:"session"`
-	Head    cli.HeadView `json:"head"`
-	Fault   *faultView   `json:"fault,omitempty"`
+	Session string            `json:"session"`
+	Head    cli.HeadView      `json:"head"`
+	Fault   *answer.FaultView `json:"fault,omitempty"`
 }
 
 func runRepair(ctx context.Context, a *cli.App, to string) error {
@@ -98,7 +103,7 @@ func runRepair(ctx context.Context, a *cli.App, to string) error {
 		row := repairedSessionRow{Session: s.Session, Head: cli.ViewHead(s.Head)}
 		line := fmt.Sprintf("%s: verified, %s, head %v", termtext.Printable(s.Session), cli.Plural(int(s.Head.Seq), "entry", "entries"), s.Head)
 		if f := s.Fault; f != nil {
-			row.Fault = &faultView{f.Seq, f.Kind, cli.OneLine(f.Detail)}
+			row.Fault = answer.ViewFault(f)
 			line = fmt.Sprintf("%s: BROKEN at entry %d: %s: %s (whole up to %v)", termtext.Printable(s.Session), f.Seq, f.Kind, cli.OneLine(f.Detail), s.Head)
 		}
 		view.Sessions = append(view.Sessions, row)

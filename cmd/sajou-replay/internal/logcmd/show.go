@@ -55,7 +55,10 @@ the line that cat has for it.`,
 			if err != nil {
 				return err
 			}
-			line := session.AppendEntryJSON(nil, &e)
+			line, err := session.NewLateness(t.Log.Entries).AppendEntryJSON(ctx, nil, &e)
+			if err != nil {
+				return err
+			}
 			o := a.Output()
 			if o.Format == "jsonl" {
 				if err := o.Item("", line); err != nil {

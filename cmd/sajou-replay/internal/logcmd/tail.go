@@ -13,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
+	"github.com/sajou-dev/sajou-go/session"
 )
 
 // Tail returns the command "tail".
@@ -29,9 +30,11 @@ func Tail(a *cli.App) *cobra.Command {
 		Long: `Tail shows the newest entries of a session. With -f it also shows the entries
 that follow, until it is interrupted.
 
-Only one process at a time can have a store open. Tail -f therefore opens the
-store every --interval, shows the new entries, and closes it. While another
-process keeps the store open, tail waits and shows the new entries afterwards.
+While a server records into the store, or with --server, the new entries come as
+they are recorded. If the connection ends, tail connects again every --interval,
+and loses and repeats nothing. A store without a server is opened every
+--interval and closed again; while another program keeps it open, tail waits and
+shows the new entries afterwards.
 
 The selecting flags are those of cat. They apply to the -n newest entries.`,
 		Example: `  sajou-replay tail -n 5
@@ -78,6 +81,7 @@ type follower struct {
 	name string
 	last uint64 // number of entries to begin with
 	next eventlog.Seq
+	seen eventlog.Head // the last entry before next
 
 	expression *where.Expression // of keep; nil without one
 }
@@ -89,11 +93,21 @@ func (f *follower) look(ctx context.Context) error {
 		return err
 	}
 	defer t.Close()
+	return f.show(ctx, t)
+}
+
+// show shows the new entries.
+func (f *follower) show(ctx context.Context, t *cli.OpenedSession) error {
 	if err := t.FoldFor(f.expression); err != nil {
 		return err
 	}
 	f.name = t.Name // a session that begins later does not take its place
 	end := t.Travel.Head().Seq
+	if f.seen.Seq > 0 {
+		if e, err := t.Log.Entry(ctx, f.seen.Seq); err != nil || e.Head() != f.seen {
+			return cli.Fail(cli.ExitNo, "%s no longer has the entry %v, which was shown: it is another recording", t.Name, f.seen)
+		}
+	}
 	if f.next == 0 {
 		f.next = 1
 		if uint64(end) > f.last {
@@ -103,29 +117,47 @@ func (f *follower) look(ctx context.Context) error {
 	if f.next > end {
 		return nil
 	}
+	late := session.NewLateness(t.Log.Entries)
 	for hit, err := range t.Travel.Scan(ctx, f.next, end, f.keep, replay.All) {
 		if err != nil {
 			return err
 		}
-		if err := f.o.EntryItem(&hit.Entry); err != nil {
+		if err := f.o.MarkedItem(ctx, late, &hit.Entry); err != nil {
 			return err
 		}
 	}
-	f.next = end + 1
-	return nil
+	f.next, f.seen = end+1, t.Travel.Head()
+	return f.o.Flush()
 }
 
 func (f *follower) follow(ctx context.Context, interval time.Duration) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	busy := false
+	busy, began := false, false
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
 		}
-		err := f.look(ctx)
+		followed, err := f.app.Follow(ctx, f.name, func(t *cli.OpenedSession) error {
+			began = true
+			return f.show(ctx, t)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !followed && err == nil:
+			err = f.look(ctx)
+		case began && cli.IsUnavailable(err):
+			// A server that starts again goes on where the connection ended.
+			if !busy {
+				fmt.Fprintln(f.app.Stderr, "sajou-replay: the server does not answer; trying again")
+			}
+			timer.Reset(interval)
+			busy = true
+			continue
+		}
 		if e, ok := errors.AsType[*cli.ExitError](err); ok && e.Code == cli.ExitLocked && !strings.Contains(err.Error(), "permission") {
 			if !busy {
 				fmt.Fprintln(f.app.Stderr, "sajou-replay: the store is in use by another process; waiting for it")

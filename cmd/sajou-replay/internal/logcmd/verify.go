@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/session"
 )
@@ -147,43 +147,6 @@ func withLost(names []string, lost *eventlog.LossError) []string {
 	return names
 }
 
-type faultView struct {
-	Seq    eventlog.Seq     `json:"seq"`
-	Kind   verify.FaultKind `json:"kind"`
-	Detail string           `json:"detail"`
-}
-
-type keyFaultView struct {
-	Seq    eventlog.Seq        `json:"seq"`
-	Key    string              `json:"key"`
-	Kind   verify.KeyFaultKind `json:"kind"`
-	Detail string              `json:"detail"`
-}
-
-type storeFaultView struct {
-	Kind   verify.StoreFaultKind `json:"kind"`
-	Number uint32                `json:"number,omitempty"`
-	Detail string                `json:"detail"`
-}
-
-// VerifiedView is the result for one session as JSON.
-type VerifiedView struct {
-	Session   string          `json:"session"`
-	Verified  bool            `json:"verified"`
-	Head      *cli.HeadView   `json:"head,omitempty"`
-	Fault     *faultView      `json:"fault,omitempty"`
-	Keys      []keyFaultView  `json:"keys,omitempty"`
-	KeyFaults int             `json:"keyFaults,omitempty"`
-	Rebuilt   int             `json:"rebuilt,omitempty"` // idempotency records that were rebuilt
-	Store     *storeFaultView `json:"store,omitempty"`
-
-	// Deleted is when the session was deleted; nothing is verified then, and the head
-	// is the one that it had.
-	Deleted *time.Time `json:"deleted,omitempty"`
-
-	Fork *cli.ForkView `json:"fork,omitempty"` // the label of a fork
-}
-
 // runVerify checks the named sessions and the store's records of them; with all,
 // every record of the store. With rebuild it rebuilds the idempotency records of
 // each session whose chain is intact, and checks that session again.
@@ -191,7 +154,7 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 	m := cli.NewProgress(a.Stderr)
 	o := a.Output()
 	whole := true
-	item := func(view VerifiedView, text string) error {
+	item := func(view answer.VerifiedView, text string) error {
 		whole = whole && view.Verified
 		line, err := cli.Marshal(view)
 		if err != nil {
@@ -234,7 +197,7 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 		if label, err := forkOf(ctx, engine, name); err != nil {
 			return err
 		} else if label != nil {
-			view.Fork = cli.ViewFork(label, report.Head)
+			view.Fork = answer.ViewFork(label, report.Head)
 			text += fmt.Sprintf("\n%s: not a recording, but a %s; the head of %q was %v", termtext.Printable(name), cli.ForkText(label, report.Head), label.Parent, label.Head)
 		}
 		if err := item(view, text); err != nil {
@@ -263,7 +226,7 @@ func runVerify(ctx context.Context, a *cli.App, engine *sajou.Engine, names []st
 		if f.Kind == verify.StoreEmptySession {
 			continue // the check of its chain reported that entry 1 is missing
 		}
-		view := VerifiedView{Session: f.Session, Store: &storeFaultView{f.Kind, f.Number, cli.OneLine(f.Detail)}}
+		view := answer.ViewStoreFault(&f)
 		if err := item(view, fmt.Sprintf("store: BROKEN: %s: %s", f.Kind, cli.OneLine(f.Detail))); err != nil {
 			return err
 		}
@@ -294,10 +257,9 @@ func forkOf(ctx context.Context, engine *sajou.Engine, name string) (*session.Fo
 }
 
 // deletedReport returns the report of a deleted session as text and as JSON.
-func deletedReport(t *eventlog.Tombstone) (string, VerifiedView) {
-	head := cli.ViewHead(t.Head)
+func deletedReport(t *eventlog.Tombstone) (string, answer.VerifiedView) {
 	return fmt.Sprintf("%s: deleted %s, %s, head %v", termtext.Printable(t.Session), cli.DateText(t.At), cli.Plural(int(t.Head.Seq), "entry", "entries"), t.Head),
-		VerifiedView{Session: t.Session, Head: &head, Deleted: &t.At}
+		answer.ViewDeleted(t)
 }
 
 // deletedExit returns the exit of a check of one deleted session against a head that was
@@ -313,14 +275,13 @@ func deletedExit(t *eventlog.Tombstone, kept eventlog.Head) error {
 }
 
 // verifiedReport returns the report of one session as JSON and as text.
-func verifiedReport(r *verify.SessionReport, rebuilt int) (VerifiedView, string) {
-	head := cli.ViewHead(r.Head)
-	view := VerifiedView{Session: r.Session, Verified: r.Whole(), Head: &head, KeyFaults: r.KeyFaults, Rebuilt: rebuilt}
+func verifiedReport(r *verify.SessionReport, rebuilt int) (answer.VerifiedView, string) {
+	view := answer.ViewVerified(r)
+	view.Rebuilt = rebuilt
 	name := termtext.Printable(r.Session)
 	var b strings.Builder
 	switch f := r.Fault; {
 	case f != nil:
-		view.Fault = &faultView{f.Seq, f.Kind, cli.OneLine(f.Detail)}
 		fmt.Fprintf(&b, "%s: BROKEN at entry %d: %s: %s (whole up to %v)", name, f.Seq, f.Kind, cli.OneLine(f.Detail), r.Head)
 	case r.KeyFaults == 0:
 		fmt.Fprintf(&b, "%s: verified, %s, head %v", name, cli.Plural(int(r.Head.Seq), "entry", "entries"), r.Head)
@@ -329,7 +290,6 @@ func verifiedReport(r *verify.SessionReport, rebuilt int) (VerifiedView, string)
 	}
 	repeated := 0
 	for _, f := range r.Keys {
-		view.Keys = append(view.Keys, keyFaultView{f.Seq, f.Key, f.Kind, cli.OneLine(f.Detail)})
 		fmt.Fprintf(&b, "\n%s: BROKEN at entry %d, key %q: %s: %s", name, f.Seq, f.Key, f.Kind, cli.OneLine(f.Detail))
 		if f.Kind == verify.KeyRepeated {
 			repeated++

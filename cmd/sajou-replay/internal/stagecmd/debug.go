@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/stage/debugger"
 	"github.com/sajou-dev/sajou-go/workspace"
@@ -26,15 +27,15 @@ var errNoTerminal = cli.Misuse("play --stage needs a terminal for its keys; writ
 func debugStage(ctx context.Context, a *cli.App, t *cli.OpenedSession, travel *replay.Replay, cfg debugger.Config, following *liveLog) error {
 	cfg.Color = os.Getenv("NO_COLOR") == ""
 	cfg.Compile = func(expr string) (debugger.StopCondition, error) {
-		p, err := cli.Compile(expr)
+		p, err := answer.Compile(expr)
 		switch {
 		case err != nil:
 			return debugger.StopCondition{}, err
 		case p.Reads(workspace.Name) && cfg.PauseOn == "":
 			return debugger.StopCondition{}, errors.New("the files of the workspace can be named in --pause-on only")
 		}
-		return debugger.StopCondition{Needs: cli.Needs(&p.Expression), Holds: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
-			return p.Match(ctx, cli.InputOf(s))
+		return debugger.StopCondition{Needs: answer.Needs(&p.Expression), Holds: func(ctx context.Context, s *replay.ScanStep) (bool, error) {
+			return p.Match(ctx, answer.InputOf(s))
 		}}, nil
 	}
 	if agents, err := t.Engine.AgentHistory(t.Name); err == nil && following == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
@@ -276,7 +277,7 @@ another first gives back the share of the other.`,
 				return missing
 			}
 			definitions := inForce.Changed(all)
-			result := definedView{Session: name, Definitions: len(definitions), Unchanged: len(all) - len(definitions), Head: cli.ViewHead(inForce.Head)}
+			result := answer.DefinedView{Session: name, Definitions: len(definitions), Unchanged: len(all) - len(definitions), Head: cli.ViewHead(inForce.Head)}
 			if len(definitions) == 0 {
 				return a.Output().One(fmt.Sprintf("nothing was recorded in %q: %s in force already, head %v",
 					name, cli.Plural(len(all), "declaration is", "declarations are"), inForce.Head), result)
@@ -302,14 +303,6 @@ another first gives back the share of the other.`,
 			return a.Output().One(fmt.Sprintf("%s, head %v", text, head), result)
 		},
 	}
-}
-
-// definedView is the result of define add for JSON.
-type definedView struct {
-	Session     string       `json:"session"`
-	Definitions int          `json:"definitions"` // recorded
-	Unchanged   int          `json:"unchanged"`   // not recorded
-	Head        cli.HeadView `json:"head"`
 }
 
 func addDefinitions(ctx context.Context, engine *sajou.Engine, name string, r sajou.Addition) (eventlog.Head, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/lint"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 )
@@ -116,19 +117,7 @@ func runLint(ctx context.Context, a *cli.App, names []string, custom map[string]
 	}
 	o := a.Output()
 	for _, f := range found {
-		value, err := cli.Marshal(struct {
-			File     string `json:"file"`
-			Line     int    `json:"line"`
-			Column   int    `json:"column"`
-			Severity string `json:"severity"`
-			Rule     string `json:"rule"`
-			Message  string `json:"message"`
-			Pointer  string `json:"pointer"`
-		}{f.File, f.Line, f.Column, f.Severity.String(), f.Rule, f.Message, f.Pointer})
-		if err != nil {
-			return err
-		}
-		if err := o.Item(termtext.Printable(f.String()), value); err != nil {
+		if err := o.ItemOf(termtext.Printable(f.String()), answer.ViewIssue(&f)); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/stage/debugger"
@@ -113,7 +114,7 @@ are left out. It needs no terminal.
 			}
 			var pause *where.Expression
 			if pauseOn != "" {
-				p, err := cli.Compile(pauseOn)
+				p, err := answer.Compile(pauseOn)
 				if err != nil {
 					return err
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
@@ -359,22 +360,7 @@ func rehearseScenario(ctx context.Context, o *cli.Output, file string, s *rehear
 		verdict.Difference = strings.TrimPrefix(strings.Join(append([]string{verdict.Difference}, values...), "\n"), "\n")
 	}
 	if o.Format != "text" {
-		if commands == nil {
-			commands = []choreography.Command{}
-		}
-		value, err := cli.Marshal(struct {
-			File       string                 `json:"file"`
-			ID         string                 `json:"id"`
-			Name       string                 `json:"name"`
-			Commands   []choreography.Command `json:"commands"`
-			Judged     bool                   `json:"judged"`
-			Same       bool                   `json:"same"`
-			Difference string                 `json:"difference,omitempty"`
-		}{file, s.ID, s.Name, commands, s.Judged, verdict.Same, verdict.Difference})
-		if err != nil {
-			return false, err
-		}
-		return verdict.Same, o.Item("", value)
+		return verdict.Same, o.ItemOf("", answer.ViewRehearsed(file, s, commands, verdict))
 	}
 	if err := o.Item(termtext.Printable(fmt.Sprintf("%s  %s", s.ID, s.Name)), nil); err != nil {
 		return false, err

@@ -15,9 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
@@ -374,14 +373,7 @@ func (r *rendering) style() film.Style {
 
 // rendered describes a result.
 type rendered struct {
-	File    string        `json:"file,omitempty"`
-	Format  string        `json:"format,omitempty"`
-	Width   int           `json:"width,omitempty"`
-	Height  int           `json:"height,omitempty"`
-	Frames  int           `json:"frames"`
-	Seq     eventlog.Seq  `json:"seq"`
-	At      float64       `json:"at"`
-	Omitted int           `json:"omitted,omitempty"`
+	answer.RenderedView
 	clock   time.Duration // At
 	address string
 }
@@ -404,7 +396,7 @@ func reportRendered(a *cli.App, r *rendering, made rendered) error {
 		text += ", " + cli.Plural(made.Frames, "picture", "pictures")
 	}
 	text += fmt.Sprintf(", at %s, %s", made.address, cli.ClockText(made.clock))
-	return a.Output().One(termtext.Printable(text), made)
+	return a.Output().One(termtext.Printable(text), made.RenderedView)
 }
 
 func renderMoment(ctx context.Context, a *cli.App, s *film.Reel, m replay.Moment, r *rendering) error {
@@ -420,11 +412,8 @@ func renderMoment(ctx context.Context, a *cli.App, s *film.Reel, m replay.Moment
 }
 
 func made(r *rendering, d *picture.Drawing, at film.Shot, frames int) rendered {
-	m := rendered{File: r.out, Format: r.format, Frames: frames, Seq: at.Seq, At: projection.Millis(at.At), clock: at.At, address: at.String()}
-	if d != nil {
-		w, h := d.Size()
-		m.Width, m.Height, m.Omitted = int(math.Ceil(w)), int(math.Ceil(h)), d.Omitted()
-	}
+	m := rendered{answer.ViewRendered(d, at, frames), at.At, at.String()}
+	m.File, m.Format = r.out, r.format
 	return m
 }
 
@@ -539,14 +528,6 @@ func (r *rendering) fits(d *picture.Drawing) error {
 	return nil
 }
 
-// difference is one thing in which two moments differ, for JSON.
-type difference struct {
-	Entity string `json:"entity"`
-	Change string `json:"change"`
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
-}
-
 func renderCompared(ctx context.Context, a *cli.App, t *cli.OpenedSession, s *film.Reel, ranges []replay.Range, r *rendering) error {
 	var shots [2]film.Shot
 	for i, both := range ranges {
@@ -572,14 +553,10 @@ func renderCompared(ctx context.Context, a *cli.App, t *cli.OpenedSession, s *fi
 	if err := r.fits(d); err != nil {
 		return err
 	}
-	result := struct {
-		rendered
-		Differences []difference `json:"differences"`
-	}{made(r, d, shots[1], 2), []difference{}}
+	result := answer.ViewCompared(made(r, d, shots[1], 2).RenderedView, differences)
 	lines := make([]string, len(differences))
 	for i, d := range differences {
 		lines[i] = termtext.Printable(d.String())
-		result.Differences = append(result.Differences, difference{d.Entity, string(d.Change), d.Before, d.After})
 	}
 	if r.out != "" {
 		if err := a.WritePicture(r.out, r.encode(d)); err != nil {

@@ -1,33 +1,16 @@
 package statecmd
 
 import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
-	"github.com/sajou-dev/sajou-go/replay/where"
 )
 
-// bisectFlags are the flags of one search.
+// bisectFlags are the flags of a search in one command.
 type bisectFlags struct {
-	good, bad, expr string
-	look            imageTest
-	find            string
-	probes, jobs    int
-	repeat          bisect.Repeat
-	timeout, every  time.Duration
-	see             []string
-	defines         cli.Definitions
-
-	seeSeq, seeTime bool // of see
-
+	searchFlags
+	jobs int
 	over overFlags
 }
 
@@ -44,7 +27,8 @@ The test is one of three:
 
 With --where, a state is bad if the expression is true. The test is cheap, so
 bisect evaluates it at every entry and at every moment between entries at which
-something changes. The answer is exact.
+something changes. The answer is exact. If an end is not what it was given as, the
+answer has the times at which the session is bad.
 
 With a COMMAND after --, bisect runs the command for each test. The command reads
 the state as JSON from stdin. Its output goes to stderr. Its exit code is the
@@ -53,9 +37,10 @@ verdict:
   1..124   bad
   125      skip: the state cannot be tested; so does a run beyond --timeout
   126..    error: bisect stops with exit code 7
-States that look alike share one verdict. So the JSON has no "seq" and "at", and
-the environment has only SAJOU_SESSION, unless --see asks for more: with seq also
-SAJOU_SEQ, with time SAJOU_AT (in ms).
+States that look alike share one verdict. So the JSON has no "at" and no number of
+entries ("seq", "session.entries" and "world.seq"), and the environment has only
+SAJOU_SESSION, unless --see asks for more: with seq the numbers and SAJOU_SEQ,
+with time "at" and SAJOU_AT (in ms).
 
 ` + imageTestHelp + `
 The state is bad if the picture differs from the PNG, or with --same if it is
@@ -109,25 +94,17 @@ and 125 if an end cannot be tested.`,
 			names, command := args, []string(nil)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				names, command = args[:dash], args[dash:]
+			} else if len(names) > 0 && b.expr == "" && b.look.image == "" && b.over.kind == "" && a.Server == "" {
+				if done, err := judgeByTerm(cmd, a, names); done {
+					return err
+				}
 			}
 			return b.run(cmd, a, names, command)
 		},
 	}
+	b.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&b.good, "good", "0", "`ADDR` of a good moment, or with --over a version")
-	f.StringVar(&b.bad, "bad", "end", "`ADDR` of a later, bad moment, or with --over a version")
-	f.StringVar(&b.expr, "where", "", "the state is bad if `EXPR` is true")
-	b.look.flags(cmd, "the state is bad if the picture equals the PNG")
-	f.StringVar(&b.find, "find", "any", "find `WHICH` transition: any, first, last or all")
-	f.IntVar(&b.probes, "probe", bisect.DefaultProbes, "with --find any, test `N` more candidates for islands")
-	f.IntVar(&b.repeat.Times, "repeat", 0, "run each test `N` times and take the majority")
-	f.Float64Var(&b.repeat.Confidence, "confidence", 0, "run each test until its verdict is right with probability `P`")
-	f.Float64Var(&b.repeat.Flake, "flake", bisect.DefaultFlake, "with --confidence, the probability `Q` of a wrong run")
-	f.DurationVar(&b.timeout, "timeout", 0, "skip a candidate whose command runs longer than `D`")
-	f.IntVar(&b.jobs, "jobs", 1, "run up to `N` tests at the same time")
-	f.DurationVar(&b.every, "every", 0, "also compare moments each `D`, for values that move")
-	f.StringSliceVar(&b.see, "see", nil, "let the command see `WHAT` besides the state: seq, time")
-	b.defines.Flag(cmd)
+	jobsFlag(cmd, &b.jobs)
 	f.Bool("moment", false, "")
 	_ = f.MarkHidden("moment") // bisect always goes on to the instant
 	b.over.flags(cmd)
@@ -141,46 +118,20 @@ func (b *bisectFlags) check(cmd *cobra.Command, command []string) error {
 	if err := b.over.check(cmd); err != nil {
 		return err
 	}
-	if cli.Count(b.expr != "", b.look.image != "", len(command) > 0, b.over.changed != "") != 1 {
-		return cli.Misuse("bisect needs one test: --where EXPR, --image PNG, or a command after --")
+	kind, err := b.kind(command)
+	if err != nil || (kind == byPerson) != (b.over.changed != "") {
+		return errOneTest
 	}
-	for name, needs := range map[string]bool{
-		"timeout": len(command) > 0, "see": len(command) > 0, "repeat": !b.cheap(), "confidence": !b.cheap(), "jobs": !b.cheap(), "probe": !b.cheap(),
-	} {
-		if cmd.Flags().Changed(name) && !needs {
-			return cli.Misuse("--%s is for tests that are expensive to run; omit it", name)
-		}
+	if b.over.changed != "" {
+		kind = byWhere // it judges every candidate too
 	}
-	switch {
-	case b.probes < 0:
-		return cli.Misuse("--probe %d: must be 0 or more", b.probes)
-	case b.jobs < 1 || b.jobs > maxJobs:
-		return cli.Misuse("--jobs %d: must be from 1 to %d", b.jobs, maxJobs)
-	case cmd.Flags().Changed("repeat") && b.repeat.Times < 1:
-		return cli.Misuse("--repeat %d: must be at least 1", b.repeat.Times)
-	case cmd.Flags().Changed("flake") && b.repeat.Confidence == 0:
-		return cli.Misuse("--flake needs --confidence P")
-	case cmd.Flags().Changed("confidence") && b.repeat.Confidence == 0:
-		return cli.Misuse("--confidence 0: must be above 0.5 and below 1")
-	case cmd.Flags().Changed("timeout") && b.timeout <= 0:
-		return cli.Misuse("--timeout %v: must be above 0", b.timeout)
-	case cmd.Flags().Changed("every") && b.every < time.Microsecond:
-		return cli.Misuse("--every %v: must be at least 1µs", b.every)
+	if kind == byWhere && cmd.Flags().Changed("jobs") {
+		return cli.Misuse("--jobs is for tests that are expensive to run; omit it")
 	}
-	if err := b.repeat.Check(); err != nil {
-		return cli.Misuse("%s", strings.TrimPrefix(err.Error(), "bisect: "))
+	if err := checkJobs(b.jobs); err != nil {
+		return err
 	}
-	for _, what := range b.see {
-		switch what {
-		case "seq":
-			b.seeSeq = true
-		case "time":
-			b.seeTime = true
-		default:
-			return cli.Misuse("--see %s: must be seq, time, or both", what)
-		}
-	}
-	return b.look.check(cmd)
+	return b.searchFlags.check(cmd, kind)
 }
 
 // cheap reports whether the test judges every candidate.
@@ -189,13 +140,15 @@ func (b *bisectFlags) cheap() bool { return b.expr != "" || b.over.changed != ""
 // maxJobs bounds the tests that run at the same time.
 const maxJobs = 256
 
-func (b *bisectFlags) goal() (bisect.Goal, error) {
-	goals := []bisect.Goal{bisect.Any, bisect.First, bisect.Last, bisect.AllPhases}
-	i := slices.IndexFunc(goals, func(g bisect.Goal) bool { return g.String() == b.find })
-	if i < 0 {
-		return 0, cli.Misuse("--find %s: must be any, first, last or all", b.find)
+func jobsFlag(cmd *cobra.Command, jobs *int) {
+	cmd.Flags().IntVar(jobs, "jobs", 1, "run up to `N` tests at the same time")
+}
+
+func checkJobs(jobs int) error {
+	if jobs < 1 || jobs > maxJobs {
+		return cli.Misuse("--jobs %d: must be from 1 to %d", jobs, maxJobs)
 	}
-	return goals[i], nil
+	return nil
 }
 
 func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []string) error {
@@ -209,10 +162,6 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 	if err := b.check(cmd, command); err != nil {
 		return err
 	}
-	goal, err := b.goal()
-	if err != nil {
-		return err
-	}
 	name, err := a.SessionArg(names)
 	if err != nil {
 		return err
@@ -222,7 +171,7 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 		return err
 	}
 	if b.over.kind != "" {
-		return b.runOver(cmd, a, name, dir, goal, made)
+		return b.runOver(cmd, a, name, dir, made)
 	}
 	for _, address := range []string{b.good, b.bad} {
 		if _, err := cli.ParseAddress(address); err != nil {
@@ -238,7 +187,7 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 		return err
 	}
 	s := &bisection{a: a, t: t, cfg: bisect.Config{
-		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: !b.cheap()},
+		Options: bisect.Options{Goal: b.goal, Probes: b.probes, Recheck: !b.cheap()},
 		Repeat:  b.repeat, Jobs: b.jobs, Every: b.every,
 	}}
 	if s.test, err = b.test(a, t, made); err != nil {
@@ -251,45 +200,4 @@ func (b *bisectFlags) run(cmd *cobra.Command, a *cli.App, names, command []strin
 		return err
 	}
 	return s.run(cmd.Context())
-}
-
-// compiledTest is the test of the flags before the session is open. One member is set, or
-// none with --changed.
-type compiledTest struct {
-	predicate *where.Predicate
-	compared  *referenceImage
-	command   []string
-}
-
-func (b *bisectFlags) compile(ctx context.Context, command []string) (made compiledTest, err error) {
-	made.command = command
-	if b.expr != "" {
-		made.predicate, err = cli.Compile(b.expr)
-	} else if b.look.image != "" {
-		made.compared, err = b.look.load(ctx)
-	}
-	return made, err
-}
-
-// test returns the test for a session.
-func (b *bisectFlags) test(a *cli.App, t *cli.OpenedSession, made compiledTest) (bisect.Test, error) {
-	switch {
-	case made.compared != nil:
-		return made.compared.bisectTest(), nil
-	case made.predicate != nil:
-		return expressionTest(made.predicate), t.FoldFor(&made.predicate.Expression)
-	default:
-		return b.programTest(t, a, made.command), nil
-	}
-}
-
-// expressionTest is a test that finds a state bad if the expression is true.
-func expressionTest(p *where.Predicate) bisect.Test {
-	return bisect.Exact(cli.Needs(&p.Expression), func(ctx context.Context, s *replay.ScanStep) (bisect.TestResult, error) {
-		wrong, err := p.Match(ctx, cli.InputOf(s))
-		if err != nil {
-			return 0, fmt.Errorf("at %v: %w", s.Moment, err)
-		}
-		return resultOf(wrong), nil
-	})
 }

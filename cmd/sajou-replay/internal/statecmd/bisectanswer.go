@@ -8,7 +8,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/projection"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
 )
@@ -45,11 +45,7 @@ func (b *bisection) run(ctx context.Context) error {
 	}
 	b.cfg.Judged = func(j bisect.Judged) {
 		meter.Clear()
-		note := map[bisect.Purpose]string{bisect.ForProbe: "  probe", bisect.ForRecheck: "  again"}[j.Purpose]
-		if j.Votes.Mixed() {
-			note += fmt.Sprintf("  (%d good, %d bad)", j.Votes.Good, j.Votes.Bad)
-		}
-		fmt.Fprintf(b.a.Stderr, "%6v  %s  %v%s\n", j.Moment, cli.ClockText(j.At), j.Result, note)
+		fmt.Fprintln(b.a.Stderr, judgedText(j, j.Result.String()))
 	}
 	out, err := bisect.Find(ctx, b.t.Travel, b.from, b.to, b.test, b.cfg)
 	meter.Clear()
@@ -64,6 +60,15 @@ func (b *bisection) run(ctx context.Context) error {
 		return err
 	}
 	return b.exit(out)
+}
+
+// judgedText is a line about a judgment, of which result is the word.
+func judgedText(j bisect.Judged, result string) string {
+	note := map[bisect.Purpose]string{bisect.ForProbe: "  probe", bisect.ForRecheck: "  again"}[j.Purpose]
+	if j.Votes.Mixed() {
+		note += fmt.Sprintf("  (%d good, %d bad)", j.Votes.Good, j.Votes.Bad)
+	}
+	return fmt.Sprintf("%6v  %s  %s%s", j.Moment, cli.ClockText(j.At), result, note)
 }
 
 // explain returns the error with which the command ends.
@@ -84,19 +89,21 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 		}
 		return ctx.Err()
 	}
-	var gaps unread
-	if next, other := gaps.behind(ctx, b.t, b.from.Seq, b.to.Seq, replay.NeedsState, err); other == nil {
+	var gaps cli.Unread
+	if next, other := gaps.Behind(ctx, b.t, b.from.Seq, b.to.Seq, replay.NeedsState, err); other == nil {
 		return b.around(&gaps, next)
 	}
 	if end, ok := errors.AsType[*bisect.EndpointError](err); ok {
 		if end.Got == bisect.Skip {
 			return cli.Fail(cli.ExitUntestable, "%w", err)
 		}
-		name := "good"
-		if end.Want == bisect.Bad {
-			name = "bad"
+		if out.Conclusive() {
+			// Every candidate was judged nevertheless, so the course of good and bad is known.
+			if err := b.a.Output().One(strings.Join(b.certainty(out), "\n"), answer.ViewBisect(out)); err != nil {
+				return err
+			}
 		}
-		return cli.Fail(cli.ExitNo, "%w; name another moment with --%s, or judge every candidate with --find all", err, name)
+		return cli.Fail(cli.ExitNo, "%w; name another moment with --%v, or judge every candidate with --find all", err, end.Want)
 	}
 	if errors.Is(err, bisect.ErrAlike) {
 		return cli.Fail(cli.ExitNo, "the test sees the same at %v and %v, so one cannot be good and the other bad; name other ends, or judge every candidate with --find all", b.from, b.to)
@@ -106,18 +113,18 @@ func (b *bisection) explain(ctx context.Context, out *bisect.Findings, err error
 
 // around returns the error for a range that cannot be read as a whole, with the parts of it
 // that can be searched. An answer over the gap would be none: the transition may lie in it.
-func (b *bisection) around(gaps *unread, next eventlog.Seq) error {
+func (b *bisection) around(gaps *cli.Unread, next eventlog.Seq) error {
 	var remedies []string
-	if last := gaps.list[0][0] - 1; last > b.from.Seq {
+	if last := gaps.List[0][0] - 1; last > b.from.Seq {
 		remedies = append(remedies, fmt.Sprintf("in front of the gap with --bad %d", last))
 	}
 	if next > 0 && next > b.from.Seq && next < b.to.Seq {
 		remedies = append(remedies, fmt.Sprintf("behind it with --good %d", next))
 	}
 	if len(remedies) == 0 {
-		return gaps.failure("searched")
+		return gaps.Failure("searched")
 	}
-	return cli.Fail(cli.ExitLoss, "%w; search %s", gaps.failure("searched"), strings.Join(remedies, ", or "))
+	return cli.Fail(cli.ExitLoss, "%w; search %s", gaps.Failure("searched"), strings.Join(remedies, ", or "))
 }
 
 // exit returns the exit code of an answer.
@@ -156,68 +163,14 @@ func anyBad(phases []bisect.Phase) bool {
 	return false
 }
 
-// bisectPhaseView is a time at which the session is good or bad, as JSON. Until is empty
-// for the last one.
-type bisectPhaseView struct {
-	Result string `json:"result"`
-	From   string `json:"from"`
-	Until  string `json:"until,omitempty"`
-}
-
-// bisectIslandView is a judged part of the range that contradicts one transition, as JSON:
-// it was judged at First and Last, and the moments After and Before around it have the
-// other result.
-type bisectIslandView struct {
-	Result string `json:"result"`
-	First  string `json:"first"`
-	Last   string `json:"last"`
-	After  string `json:"after"`
-	Before string `json:"before"`
-}
-
-// bisectView is an answer as JSON.
-type bisectView struct {
-	Find       string             `json:"find"`
-	Good       *eventlog.Seq      `json:"good,omitempty"`
-	Bad        *eventlog.Seq      `json:"bad,omitempty"`
-	First      *eventlog.Seq      `json:"first,omitempty"`
-	LastGood   string             `json:"lastGood,omitempty"`
-	FirstBad   string             `json:"firstBad,omitempty"`
-	Conclusive bool               `json:"conclusive"`
-	Assumes    string             `json:"assumes,omitempty"`
-	Conflict   string             `json:"conflict,omitempty"`
-	Candidates int                `json:"candidates"`
-	Inputs     int                `json:"inputs"`
-	Judged     int                `json:"judged"`
-	Tests      int                `json:"tests"`
-	Skipped    int                `json:"skipped"`
-	Phases     []bisectPhaseView  `json:"phases,omitempty"`
-	Islands    []bisectIslandView `json:"islands,omitempty"`
-	Moment     string             `json:"moment,omitempty"`
-	At         *float64           `json:"at,omitempty"`
-	ByEntry    *bool              `json:"byEntry,omitempty"`
-	Step       *float64           `json:"step,omitempty"`
-}
-
 // answer returns what a search found, as JSON and as text.
-func (b *bisection) answer(ctx context.Context, out *bisect.Findings) (view bisectView, text string, err error) {
+func (b *bisection) answer(ctx context.Context, out *bisect.Findings) (view answer.BisectView, text string, err error) {
 	list := out.Search.Stretches()
-	view = bisectView{
-		Find: out.Goal.String(), Conclusive: out.Conclusive(), Assumes: out.Assumes(),
-		Candidates: out.Candidates, Inputs: out.Inputs, Judged: out.Judged, Tests: out.Tests, Skipped: out.Skipped,
-	}
-	if view.Conclusive {
-		view.Phases = phaseViews(list, out.Phases)
-	}
-	if !view.Conclusive && out.Goal == bisect.Any {
-		view.Islands = islandViews(list, out)
-	}
+	view = answer.ViewBisect(out)
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if out.Found {
 		good, bad := list[out.Good], list[out.Bad]
-		view.Good, view.Bad = &good.Last.Seq, &bad.From.Seq
-		view.LastGood, view.FirstBad = good.Last.String(), bad.From.String()
 		kind, name := "entry", bad.From
 		if bad.From.Offset > 0 {
 			kind = "moment"
@@ -228,10 +181,7 @@ func (b *bisection) answer(ctx context.Context, out *bisect.Findings) (view bise
 		switch tests := cli.Plural(out.Tests, "test", "tests"); {
 		case !out.Exact():
 			say("the first bad moment after %v is one of %v..%v, the others were skipped (%s)", good.Last, list[out.Good+1].From, bad.From, tests)
-		case view.Conclusive && beginsWith(out):
-			if kind == "entry" {
-				view.First = &bad.From.Seq
-			}
+		case view.Conclusive && answer.BeginsGood(out.Conclusion):
 			say("%v is the first bad %s%s", name, kind, counted(b.test, out))
 		default:
 			say("%v is a bad %s after a good one, %v: a transition%s", name, kind, good.Last, counted(b.test, out))
@@ -245,27 +195,25 @@ func (b *bisection) answer(ctx context.Context, out *bisect.Findings) (view bise
 		}
 	}
 	if on := out.Onset; on != nil {
-		at, step := projection.Millis(on.At), projection.Millis(on.Step)
-		view.Moment, view.At, view.ByEntry = on.Bad.String(), &at, &on.ByEntry
-		if on.Step > 0 {
-			view.Step = &step
-		}
-		switch {
-		case on.Skipped:
-			say("the state became bad between %v and %v; moments between them were skipped", on.Good, on.Bad)
-		case on.ByEntry:
-			say("the entry itself makes the state bad, at %s", cli.ClockText(on.At))
-		case on.Bad.Seq < list[out.Bad].From.Seq:
-			say("the state is bad before the entry, from %v on (%s)", on.Bad, cli.ClockText(on.At))
-		default:
-			say("the state is bad from %v on (%s)", on.Bad, cli.ClockText(on.At))
-		}
+		lines = append(lines, onsetText(on, list[out.Bad], bisect.Bad.String()))
 	}
 	lines = append(lines, b.certainty(out)...)
-	if len(out.Conflicts) > 0 {
-		view.Conflict = list[out.Conflicts[0].Index].From.String()
-	}
 	return view, strings.Join(lines, "\n"), nil
+}
+
+// onsetText says where between its two sides a transition is. The bad side begins a stretch,
+// and bad is the word for it.
+func onsetText(on *bisect.Onset, side bisect.Stretch, bad string) string {
+	switch {
+	case on.Skipped:
+		return fmt.Sprintf("the state became %s between %v and %v; moments between them were skipped", bad, on.Good, on.Bad)
+	case on.ByEntry:
+		return fmt.Sprintf("the entry itself makes the state %s, at %s", bad, cli.ClockText(on.At))
+	case on.Bad.Seq < side.From.Seq:
+		return fmt.Sprintf("the state is %s before the entry, from %v on (%s)", bad, on.Bad, cli.ClockText(on.At))
+	default:
+		return fmt.Sprintf("the state is %s from %v on (%s)", bad, on.Bad, cli.ClockText(on.At))
+	}
 }
 
 // certainty says how much of the range an answer covers.
@@ -275,12 +223,12 @@ func (b *bisection) certainty(out *bisect.Findings) (lines []string) {
 	switch {
 	case out.Conclusive():
 		bad := 0
-		for _, p := range phaseViews(list, out.Phases) {
+		for _, p := range answer.ViewPhases(list, out.Phases) {
 			if p.Result != bisect.Bad.String() {
 				continue
 			}
 			bad++
-			if len(out.Phases) > 2 || out.Goal != bisect.Any {
+			if len(out.Phases) > 2 || out.Goal != bisect.Any || out.Search.Err() != nil {
 				say("%s", p)
 			}
 		}
@@ -293,14 +241,14 @@ func (b *bisection) certainty(out *bisect.Findings) (lines []string) {
 			say("conclusive: every candidate was judged, %d in all", out.Candidates)
 		}
 	case out.Goal != bisect.Any:
-		for _, p := range phaseViews(list, out.Phases) {
+		for _, p := range answer.ViewPhases(list, out.Phases) {
 			if p.Result == bisect.Bad.String() {
 				say("%s", p)
 			}
 		}
 		say("not conclusive: %d of %s were skipped", out.Skipped, cli.Plural(out.Candidates, "candidate", "candidates"))
 	default:
-		islands := islandViews(list, out)
+		islands := answer.ViewIslands(list, out)
 		for _, i := range islands {
 			say("island: %s", i)
 		}
@@ -311,56 +259,6 @@ func (b *bisection) certainty(out *bisect.Findings) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// String describes a phase in a few words.
-func (p bisectPhaseView) String() string {
-	if p.Until == "" {
-		return fmt.Sprintf("%s from %s to the end of the range", p.Result, p.From)
-	}
-	return fmt.Sprintf("%s from %s until %s", p.Result, p.From, p.Until)
-}
-
-// String describes an island in a few words.
-func (i bisectIslandView) String() string {
-	at := i.First
-	if i.Last != i.First {
-		at += " and " + i.Last
-	}
-	return fmt.Sprintf("%s at %s, unlike %s and %s", i.Result, at, i.After, i.Before)
-}
-
-func islandViews(list []bisect.Stretch, out *bisect.Findings) []bisectIslandView {
-	var views []bisectIslandView
-	for _, island := range out.Islands() {
-		v := bisectIslandView{Result: island.Result.String(), First: list[island.First].From.String(), Last: list[island.Last].From.String()}
-		for i, p := range out.Phases {
-			if p == island { // with ends that hold, it has neighbors
-				v.After, v.Before = list[out.Phases[i-1].Last].From.String(), list[out.Phases[i+1].First].From.String()
-			}
-		}
-		views = append(views, v)
-	}
-	return views
-}
-
-// phaseViews returns the phases of a conclusive answer with their ends.
-func phaseViews(list []bisect.Stretch, phases []bisect.Phase) []bisectPhaseView {
-	var views []bisectPhaseView
-	for _, p := range phases {
-		v := bisectPhaseView{Result: p.Result.String(), From: list[p.First].From.String()}
-		if p.Last+1 < len(list) {
-			v.Until = list[p.Last+1].From.String()
-		}
-		views = append(views, v)
-	}
-	return views
-}
-
-// beginsWith reports whether the transition is the first one of the range, which begins
-// good.
-func beginsWith(out *bisect.Findings) bool {
-	return out.Phases[0] == bisect.Phase{First: 0, Last: out.Good, Result: bisect.Good}
 }
 
 // counted tells how many tests were run.

@@ -13,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -134,7 +135,7 @@ type overSearch struct {
 	absent error                       // the value was not found, and never yet
 }
 
-func (b *bisectFlags) runOver(cmd *cobra.Command, a *cli.App, name, dir string, goal bisect.Goal, made compiledTest) error {
+func (b *bisectFlags) runOver(cmd *cobra.Command, a *cli.App, name, dir string, made compiledTest) error {
 	ctx := cmd.Context()
 	from, to := "", ""
 	if cmd.Flags().Changed("good") {
@@ -175,7 +176,7 @@ func (b *bisectFlags) runOver(cmd *cobra.Command, a *cli.App, name, dir string, 
 	}
 	meter := cli.NewProgress(a.Stderr)
 	cfg := edits.Config{
-		Options: bisect.Options{Goal: goal, Probes: b.probes, Recheck: !b.cheap()}, Repeat: b.repeat, Jobs: b.jobs,
+		Options: bisect.Options{Goal: b.goal, Probes: b.probes, Recheck: !b.cheap()}, Repeat: b.repeat, Jobs: b.jobs,
 		At: s.at, Projections: last.Set(), Changed: b.over.changed != "",
 		Compile: func(ctx context.Context, v *edits.Version, files []edits.VersionFile) (variant.Edits, error) {
 			return cli.CompileVersion(ctx, catalog, v, files)
@@ -229,8 +230,8 @@ func (s *overSearch) changedTest() bisect.Test {
 		return bisect.Test{Input: pictureInput}
 	}
 	return bisect.Test{Input: func(_ context.Context, at *replay.ScanStep) (bisect.InputHash, error) {
-		view, left, err := viewPath(at.Fold, at.Moment, []string{s.flags.over.changed}, diffLimits)
-		if e, ok := errors.AsType[*cli.ExitError](err); ok && e.Code == cli.ExitNotFound {
+		view, left, err := answer.State(at.Fold, at.Moment, s.flags.over.changed, answer.ComparedLimits())
+		if cli.IsA[*answer.NoMemberError](err) {
 			s.absent = err
 			return bisect.HashInput(), nil
 		}

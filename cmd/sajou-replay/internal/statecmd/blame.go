@@ -10,8 +10,8 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/workspace"
 )
@@ -159,44 +159,13 @@ func blameFile(cmd *cobra.Command, a *cli.App, t *cli.OpenedSession, address, na
 	return showBlame(cmd.Context(), a, t, f, seq, line)
 }
 
-// writer is the call that wrote a line.
-type writer struct {
-	Seq   uint64  `json:"seq"`
-	At    float64 `json:"at"`
-	Agent string  `json:"agent"`
-	Tool  string  `json:"tool"`
-	text  string
-}
-
-// blamedLine is a line of the result.
-type blamedLine struct {
-	Line      int     `json:"line,omitempty"`
-	Lines     int     `json:"lines,omitempty"` // of a gap of known length
-	Certainty string  `json:"certainty"`
-	Text      *string `json:"text"` // null for a gap
-	Partial   bool    `json:"partial,omitempty"`
-	Call      *writer `json:"call,omitempty"`
-}
-
 func showBlame(ctx context.Context, a *cli.App, t *cli.OpenedSession, f *workspace.TrackedFile, seq eventlog.Seq, line int) error {
-	writers := map[eventlog.Seq]*writer{}
 	o := a.Output()
-	for l := range f.Lines() {
-		if line > 0 && (l.Number == 0 || l.Number > line || l.Certainty == workspace.Unknown && l.Lines > 0 && l.Number+l.Lines <= line ||
-			l.Certainty != workspace.Unknown && l.Number != line) {
-			continue
-		}
-		w, err := writerOf(ctx, t, writers, l.By)
+	for l, err := range answer.BlameLines(ctx, t.Travel, f, line) {
 		if err != nil {
 			return err
 		}
-		view := blamedLine{Line: l.Number, Certainty: l.Certainty.String(), Partial: l.Partial, Call: w}
-		if l.Certainty == workspace.Unknown {
-			view.Lines = max(0, l.Lines)
-		} else {
-			view.Text = &l.Text
-		}
-		if err := o.ItemOf(blameText(&l, w), view); err != nil {
+		if err := o.ItemOf(blameText(&l), l.View); err != nil {
 			return err
 		}
 	}
@@ -213,29 +182,7 @@ func showBlame(ctx context.Context, a *cli.App, t *cli.OpenedSession, f *workspa
 	return nil
 }
 
-// writerOf reads the entry of a call. It is nil for Seq 0.
-func writerOf(ctx context.Context, t *cli.OpenedSession, known map[eventlog.Seq]*writer, seq eventlog.Seq) (*writer, error) {
-	if seq == 0 {
-		return nil, nil
-	}
-	if w := known[seq]; w != nil {
-		return w, nil
-	}
-	e, err := t.Travel.Entry(ctx, seq)
-	if err != nil {
-		return nil, err
-	}
-	w := &writer{Seq: uint64(seq), At: projection.Millis(e.At)}
-	if call := workspace.ToolSignalOf(&e); call != nil {
-		w.Agent, w.Tool = call.Agent, call.Tool
-	}
-	w.text = fmt.Sprintf("%6d  %s  %-10s  %-12s", seq, cli.ClockText(e.At),
-		termtext.Clip(termtext.Printable(w.Agent), 10), termtext.Clip(termtext.Printable(w.Tool), 12))
-	known[seq] = w
-	return w, nil
-}
-
-func blameText(l *workspace.SourceLine, w *writer) string {
+func blameText(l *answer.BlamedLine) string {
 	number := "?"
 	if l.Number > 0 {
 		number = strconv.Itoa(l.Number)
@@ -252,8 +199,9 @@ func blameText(l *workspace.SourceLine, w *writer) string {
 		mark = "~"
 	}
 	head := fmt.Sprintf("%6s  %-9s  %-10s  %-12s", "-", "", "", "")
-	if w != nil {
-		head = w.text
+	if w := l.View.Call; w != nil {
+		head = fmt.Sprintf("%6d  %s  %-10s  %-12s", w.Seq, cli.ClockText(l.At),
+			termtext.Clip(termtext.Printable(w.Agent), 10), termtext.Clip(termtext.Printable(w.Tool), 12))
 	}
 	text := l.Text
 	if l.Partial {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/provenance"
 )
@@ -45,15 +45,7 @@ func blameState(ctx context.Context, a *cli.App, t *cli.OpenedSession, address, 
 	for i := range b.Setter.Candidates {
 		s.WriteString("         candidate " + setterText(&b.Setter.Candidates[i]) + "\n")
 	}
-	view := struct {
-		Path    string      `json:"path"`
-		Moment  momentView  `json:"moment"`
-		Value   any         `json:"value"`
-		Exists  bool        `json:"exists"`
-		Moving  bool        `json:"moving"`
-		Setting settingView `json:"setting"`
-	}{path.String(), viewMoment(m), b.Value, b.Has, b.Moving, viewSetting(&b.Setting)}
-	return a.Output().One(s.String(), view)
+	return a.Output().One(s.String(), answer.ViewBlamed(&b))
 }
 
 // neverSet returns the error about a value that has no setting, with its exit code.
@@ -75,7 +67,7 @@ func blameHistory(ctx context.Context, a *cli.App, t *cli.OpenedSession, path pr
 		if err != nil {
 			return err
 		}
-		if err := o.ItemOf(settingText(&s), viewSetting(&s)); err != nil {
+		if err := o.ItemOf(settingText(&s), answer.ViewSetting(&s)); err != nil {
 			return err
 		}
 	}
@@ -152,53 +144,4 @@ func shortValue(v any) string {
 		return "?"
 	}
 	return termtext.Clip(termtext.Printable(string(data)), 60)
-}
-
-// momentView is a moment for JSON; times are milliseconds.
-type momentView struct {
-	Seq    uint64  `json:"seq"`
-	Offset float64 `json:"offset"`
-}
-
-func viewMoment(m replay.Moment) momentView {
-	return momentView{uint64(m.Seq), projection.Millis(m.Offset)}
-}
-
-// setterView is an event that set a value, for JSON.
-type setterView struct {
-	Kind         string         `json:"kind"`
-	Entry        uint64         `json:"entry,omitempty"`
-	Performance  string         `json:"performance,omitempty"`
-	Choreography string         `json:"choreography,omitempty"`
-	Step         string         `json:"step,omitempty"`
-	Action       string         `json:"action,omitempty"`
-	Entity       string         `json:"entity,omitempty"`
-	Params       map[string]any `json:"params,omitempty"`
-	Candidates   []setterView   `json:"candidates,omitempty"`
-}
-
-func viewSetter(o *provenance.Setter) setterView {
-	v := setterView{
-		Kind: string(o.Kind), Entry: uint64(o.Entry), Performance: o.Performance, Choreography: o.Definition,
-		Step: o.Step, Action: o.Action, Entity: o.Entity, Params: maps.Clone(o.Params),
-	}
-	for i := range o.Candidates {
-		v.Candidates = append(v.Candidates, viewSetter(&o.Candidates[i]))
-	}
-	return v
-}
-
-// settingView is a setting for JSON.
-type settingView struct {
-	momentView
-	At     float64    `json:"at"`
-	Old    any        `json:"old"`
-	Had    bool       `json:"existed"`
-	New    any        `json:"new"`
-	Has    bool       `json:"exists"`
-	Setter setterView `json:"by"`
-}
-
-func viewSetting(s *provenance.Setting) settingView {
-	return settingView{viewMoment(s.Moment), projection.Millis(s.At), s.Old, s.Had, s.New, s.Has, viewSetter(&s.Setter)}
 }

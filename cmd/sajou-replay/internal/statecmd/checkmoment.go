@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
@@ -93,13 +94,13 @@ func (c *momentCheck) run(cmd *cobra.Command, a *cli.App, args, command []string
 	var expression *where.Expression
 	switch {
 	case c.expr != "":
-		p, err := cli.Compile(c.expr)
+		p, err := answer.Compile(c.expr)
 		if err != nil {
 			return err
 		}
-		expression, needs = &p.Expression, cli.Needs(&p.Expression)
+		expression, needs = &p.Expression, answer.Needs(&p.Expression)
 		judge = func(ctx context.Context, _ *cli.OpenedSession, s *replay.ScanStep) (verdict, error) {
-			wrong, err := p.Match(ctx, cli.InputOf(s))
+			wrong, err := p.Match(ctx, answer.InputOf(s))
 			return verdict{result: resultOf(wrong)}, err
 		}
 	case c.look.image != "":

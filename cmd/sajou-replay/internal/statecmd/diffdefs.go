@@ -13,6 +13,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -74,7 +75,7 @@ func runDefinitions(cmd *cobra.Command, a *cli.App, d *definitionsTest, args []s
 		return err
 	}
 	defer t.Close()
-	over, err := momentRange(ctx, t, text)
+	over, err := answer.MomentRange(ctx, t.Travel, text)
 	if err != nil {
 		return err
 	}

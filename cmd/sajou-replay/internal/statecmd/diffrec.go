@@ -12,6 +12,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -32,7 +33,9 @@ const recordingsHelp = `With --rec it compares two recordings: sessions of one s
 the second of another store. Their entries are aligned by signal (by id, then
 correlation and order), by entry number (--by seq) or by session time (--by time).
 It shows the first entries that differ, the difference of the states and of the
-pictures after them, and counts the others by type; --all lists each of them.
+pictures after them, and counts the others by type; --all lists each of them. If
+these pictures are equal, it shows the first later picture that differs, of at
+most 5000 entries and boundaries behind them.
 Entries that differ in their times alone count as the same.`
 
 func (r *recordingsTest) flags(cmd *cobra.Command) {
@@ -89,16 +92,22 @@ func runRecordings(ctx context.Context, a *cli.App, r *recordingsTest, names []s
 		return err
 	}
 	view := recordingsView{
-		Left: recordingView{left.Name, cli.ViewHead(d.Left)}, Right: recordingView{right.Name, cli.ViewHead(d.Right)},
+		Left: recordingView{Session: left.Name, Head: cli.ViewHead(d.Left)}, Right: recordingView{Session: right.Name, Head: cli.ViewHead(d.Right)},
 		By: d.By, ByContent: d.ByContent, Same: d.Same, Retimed: d.Retimed,
 		Changed: d.Count(compare.Changed), Reordered: d.Count(compare.Reordered), OnlyLeft: d.Count(compare.OnlyLeft), OnlyRight: d.Count(compare.OnlyRight),
 		Types: []typeView{},
+	}
+	if view.Left.Fork, view.Left.note, err = left.Fork(ctx); err != nil {
+		return err
+	}
+	if view.Right.Fork, view.Right.note, err = right.Fork(ctx); err != nil {
+		return err
 	}
 	for _, t := range d.Types() {
 		view.Types = append(view.Types, typeView{t.Type, t.Count})
 	}
 	if len(d.Differences) > 0 {
-		if view.First, err = firstDifference(ctx, left.Travel, right.Travel, &d.Differences[0]); err != nil {
+		if view.First, err = firstDifference(ctx, left.Travel, right.Travel, d); err != nil {
 			return err
 		}
 	}
@@ -134,8 +143,19 @@ type recordingsView struct {
 }
 
 type recordingView struct {
-	Session string       `json:"session"`
-	Head    cli.HeadView `json:"head"`
+	Session string           `json:"session"`
+	Head    cli.HeadView     `json:"head"`
+	Fork    *answer.ForkView `json:"fork,omitempty"` // the label of a fork
+
+	note string // that it is a fork
+}
+
+func (v *recordingView) text() string {
+	text := termtext.Printable(v.Session) + ", " + cli.Plural(int(v.Head.Seq), "entry", "entries")
+	if v.note != "" {
+		text += ", " + v.note
+	}
+	return text
 }
 
 type typeView struct {
@@ -179,7 +199,38 @@ type firstView struct {
 	States  stateChange        `json:"states"`
 	Picture *pictureDifference `json:"picture,omitempty"`
 
+	// Pictures is the search for the first later picture that differs, if these do not.
+	Pictures *pictureSearch `json:"pictures,omitempty"`
+
 	leftText, rightText string
+}
+
+// pictureSearch is a search for the first picture that differs, and how far it went.
+type pictureSearch struct {
+	Picture *pictureDifference `json:"picture,omitempty"`
+	Left    string             `json:"left"`
+	Right   string             `json:"right"`
+	Moments int                `json:"moments"`
+	Ended   bool               `json:"ended"`
+}
+
+func viewPictureSearch(s *compare.PictureSearch) *pictureSearch {
+	v := &pictureSearch{Left: s.Left.String(), Right: s.Right.String(), Moments: s.Moments, Ended: s.Ended}
+	if s.Picture != nil {
+		v.Picture = viewPicture(s.Picture)
+	}
+	return v
+}
+
+func (v *pictureSearch) text() string {
+	if v.Picture != nil {
+		return fmt.Sprintf("the first picture that differs, left at %s and right at %s:\n%s", v.Left, v.Right, v.Picture.text())
+	}
+	until := ", to the end"
+	if !v.Ended {
+		until = fmt.Sprintf(", up to %s of the left and %s of the right recording; later ones were not compared", v.Left, v.Right)
+	}
+	return fmt.Sprintf("no picture differs at the entries and boundaries from there on: %s compared%s\n", cli.Plural(v.Moments, "moment", "moments"), until)
 }
 
 // stateChange is the difference between two states.
@@ -199,7 +250,8 @@ type pictureDifference struct {
 	Changes []string `json:"changes"`
 }
 
-func firstDifference(ctx context.Context, left, right *replay.Replay, d *compare.EntryDifference) (*firstView, error) {
+func firstDifference(ctx context.Context, left, right *replay.Replay, all *compare.RecordingDiff) (*firstView, error) {
+	d := &all.Differences[0]
 	v := &firstView{differenceView: viewDifference(d)}
 	for _, side := range []struct {
 		travel *replay.Replay
@@ -227,7 +279,15 @@ func firstDifference(ctx context.Context, left, right *replay.Replay, d *compare
 	}
 	v.States, v.Picture, err = foldDifference(a, b)
 	v.States.Left, v.States.Right = d.LeftState.String(), d.RightState.String()
-	return v, err
+	if err != nil || v.Picture == nil || v.Picture.Share > 0 || len(v.Picture.Changes) > 0 {
+		return v, err
+	}
+	found, err := compare.FirstPicture(ctx, left, right, all, compare.DefaultPictured)
+	if err != nil {
+		return nil, err
+	}
+	v.Pictures = viewPictureSearch(found)
+	return v, nil
 }
 
 // foldDifference compares the states and the pictures of two folds.
@@ -236,7 +296,7 @@ func foldDifference(a, b *projection.Fold) (stateChange, *pictureDifference, err
 	var views [2]any
 	large := false
 	for i, fold := range []*projection.Fold{a, b} {
-		view, left, err := viewPath(fold, cli.MomentOf(fold.Head().Seq), nil, diffLimits)
+		view, left, err := answer.State(fold, cli.MomentOf(fold.Head().Seq), "", answer.ComparedLimits())
 		if err != nil {
 			return change, nil, err
 		}
@@ -281,8 +341,8 @@ const mostInText = 20
 func (v *recordingsView) text() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("left   %s, %s", termtext.Printable(v.Left.Session), cli.Plural(int(v.Left.Head.Seq), "entry", "entries"))
-	line("right  %s, %s", termtext.Printable(v.Right.Session), cli.Plural(int(v.Right.Head.Seq), "entry", "entries"))
+	line("left   %s", v.Left.text())
+	line("right  %s", v.Right.text())
 	if v.ByContent {
 		line("no signal id is in both: signals are aligned by content, type and order")
 	}
@@ -293,6 +353,9 @@ func (v *recordingsView) text() string {
 		b.WriteString(f.States.text())
 		if f.Picture != nil {
 			b.WriteString(f.Picture.text())
+		}
+		if f.Pictures != nil {
+			b.WriteString(f.Pictures.text())
 		}
 		line("")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/choreography/rehearsal"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -39,7 +40,7 @@ and the commands and values are those of the mended declarations.
 PATH is one that state takes, below stage, such as stage.entities.smith.strength.
 
 The exit code is 0, 1 if the values do not come out in a recording of its own, and
-4 if there is no such moment or value.`,
+4 if there is no such moment, or the state never had such a value.`,
 		Example: `  sajou-replay extract-test 38 stage.entities.smith.strength -O bug.txtar
   sajou-replay extract-test 38 stage.entities.smith.strength --define choreographies.json -O bug.txtar`,
 		Args: cli.Between(2, 50),
@@ -91,6 +92,9 @@ func extractTest(ctx context.Context, a *cli.App, t *cli.OpenedSession, m replay
 		if path.Projection() != "stage" {
 			return nil, fmt.Errorf("%w: %v; a test has values of the stage", provenance.ErrNoSlice, path)
 		}
+		if err := provenance.Existed(ctx, t.Travel, path, m); err != nil {
+			return nil, err // a test that a misspelt value is absent could never fail
+		}
 		paths = append(paths, path)
 		v, _ := path.In(end)
 		values = append(values, provenance.Expected{Path: path.String(), Value: v})
@@ -104,7 +108,7 @@ func extractTest(ctx context.Context, a *cli.App, t *cli.OpenedSession, m replay
 		}
 		return true, nil
 	}
-	least, err := minimal(ctx, t, m, paths[0], holds)
+	least, err := answer.Minimize(ctx, t.Travel, m, paths[0], holds)
 	if err != nil {
 		return nil, err
 	}

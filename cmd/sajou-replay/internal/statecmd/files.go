@@ -11,6 +11,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/workspace"
 )
@@ -35,7 +36,7 @@ func files(cmd *cobra.Command, t *cli.OpenedSession, address string) (*workspace
 		return nil, 0, err
 	}
 	s, err := t.Engine.Files(cmd.Context(), t.Name, m)
-	return s, m.Seq, err
+	return s, m.Seq, t.BehindGap(cmd.Context(), m, false, err)
 }
 
 // lookup returns a file, or the error for one that the recording does not have.
@@ -72,9 +73,7 @@ func showFile(a *cli.App, s *workspace.State, seq eventlog.Seq, path string) err
 		return cli.Fail(cli.ExitNotFound, "%s was deleted by the call of entry %d; name a moment before it", name, f.By())
 	}
 	if a.Format != "text" {
-		view := f.View()
-		view["path"] = f.Path()
-		if err := a.Output().One("", view); err != nil {
+		if err := a.Output().One("", answer.ViewFile(f)); err != nil {
 			return err
 		}
 	} else {
@@ -130,11 +129,7 @@ func showFiles(a *cli.App, s *workspace.State) error {
 		if err != nil {
 			return err
 		}
-		view := f.View()
-		delete(view, "text")
-		delete(view, "spans")
-		view["path"] = f.Path()
-		if err := o.ItemOf(fileLine(f), view); err != nil {
+		if err := o.ItemOf(fileLine(f), answer.ViewListedFile(f)); err != nil {
 			return err
 		}
 	}

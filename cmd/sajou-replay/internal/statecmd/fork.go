@@ -15,6 +15,7 @@ import (
 	"github.com/sajou-dev/sajou-go/director/history"
 	"github.com/sajou-dev/sajou-go/director/play"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay/fork"
 	"github.com/sajou-dev/sajou-go/replay/variant"
@@ -60,8 +61,11 @@ while the question is, word for word. Otherwise the models that you name answer:
 (chat completions APIs; the keys come from ` + cli.CharacterKey + ` and
 ` + cli.JudgeKey + `). Without one, and for agents, the fork stops there.
 
-The exit code is 0, and 3 if the fork stops before its parent does. To see what
-became different: sajou-replay diff --rec PARENT FORK`,
+If it is interrupted, the same command goes on with the incomplete fork.
+
+The exit code is 0, 2 if the parent does not admit a change or a file of --define
+has errors, and 3 if the fork stops before its parent does. To see what became
+different: sajou-replay diff --rec PARENT FORK`,
 		Example: `  sajou-replay fork 36 --drop 36 --out no-failure`,
 		Args:    cli.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -199,6 +203,9 @@ func (f *forkFlags) read(ctx context.Context, a *cli.App, t *cli.OpenedSession, 
 		}
 		catalog := session.PerformancesOf(last).Scheduler().Catalog()
 		if cfg.Edits.Define, err = a.ReadDeclared(ctx, catalog, f.define, "nothing was recorded"); err != nil {
+			if e, ok := errors.AsType[*cli.ExitError](err); ok && e.Code == cli.ExitNo {
+				return cfg, cli.Misuse("--define: %w", e.Cause) // a file with errors
+			}
 			return cfg, err
 		}
 	}
@@ -267,30 +274,9 @@ func readInserted(ctx context.Context, t *cli.OpenedSession, file string, at eve
 	return drafts, nil
 }
 
-// forkView is the result of fork for JSON.
-type forkView struct {
-	Session string        `json:"session"`
-	Entries int           `json:"entries"`
-	Head    cli.HeadView  `json:"head"`
-	Fork    cli.ForkView  `json:"fork"`
-	Decided int           `json:"decided_again"`
-	Played  int           `json:"played_again"`
-	Asked   int           `json:"asked_models"`
-	Left    []leftOutView `json:"left_out"`
-	More    int           `json:"more_left_out,omitempty"`
-	Stopped *stoppedView  `json:"stopped,omitempty"`
-}
-
-type leftOutView struct {
-	Seq    eventlog.Seq `json:"seq"`
-	Parent eventlog.Seq `json:"parent"`
-	What   string       `json:"what"`
-	Reason string       `json:"reason"`
-}
-
-type stoppedView struct {
-	Parent eventlog.Seq `json:"parent"`
-	Reason string       `json:"reason"`
+// incompleteText says what is to be done about an incomplete fork.
+func incompleteText(name string) string {
+	return fmt.Sprintf("%q is incomplete, and its label says so; repeat the command to go on, or delete it with: sajou-replay delete %s", name, cli.ShellWord(name))
 }
 
 func makeFork(ctx context.Context, a *cli.App, parent, name string, cfg fork.Config) error {
@@ -302,24 +288,20 @@ func makeFork(ctx context.Context, a *cli.App, parent, name string, cfg fork.Con
 	made, head, err := engine.Fork(ctx, parent, name, cfg)
 	switch {
 	case errors.Is(err, variant.ErrChange):
-		return cli.Fail(cli.ExitNo, "%s; nothing was recorded", cli.OneLine(strings.TrimPrefix(err.Error(), variant.ErrChange.Error()+": ")))
-	case errors.Is(err, eventlog.ErrDeleted), head.Seq == 0 && errors.Is(err, eventlog.ErrInvalid):
+		return cli.Misuse("%s; nothing was recorded", cli.OneLine(strings.TrimPrefix(err.Error(), variant.ErrChange.Error()+": ")))
+	case errors.Is(err, eventlog.ErrDeleted), errors.Is(err, eventlog.ErrInvalid):
 		return cli.Fail(cli.ExitNo, "--out: %s", cli.OneLine(err.Error()))
 	case errors.Is(err, context.Canceled) && head.Seq > 0:
-		fmt.Fprintf(a.Stderr, "sajou-replay: %q is incomplete, and its label says so; delete it with: sajou-replay delete %s\n", name, cli.ShellWord(name))
+		fmt.Fprintf(a.Stderr, "sajou-replay: %s\n", incompleteText(name))
 		return err
 	case err != nil && head.Seq > 0:
-		return fmt.Errorf("%q is incomplete, and its label says so; delete it with: sajou-replay delete %s: %w", name, cli.ShellWord(name), err)
+		return fmt.Errorf("%s: %w", incompleteText(name), err)
 	case err != nil:
 		return err
 	}
 	report, label := made.Report(), made.Label()
-	view := forkView{
-		Session: name, Entries: report.Entries, Head: cli.ViewHead(head), Fork: *cli.ViewFork(&label, head),
-		Decided: report.Decided, Played: report.Played, Asked: report.Asked, Left: []leftOutView{}, More: report.More,
-	}
+	view := answer.ViewForked(name, head, made)
 	for _, l := range report.Left {
-		view.Left = append(view.Left, leftOutView(l))
 		fmt.Fprintf(a.Stderr, "sajou-replay: left out %d, %s: %s\n", l.Parent, termtext.Printable(l.What), cli.OneLine(l.Reason))
 	}
 	if report.More > 0 {
@@ -329,9 +311,6 @@ func makeFork(ctx context.Context, a *cli.App, parent, name string, cfg fork.Con
 		fmt.Fprintf(a.Stderr, "sajou-replay: asked live models for %s\n", cli.Plural(report.Asked, "answer", "answers"))
 	}
 	text := fmt.Sprintf("forked %q at %d into %q: entries 1..%d, head %v", parent, label.At, name, report.Entries, head)
-	if s := report.Stopped; s != nil {
-		view.Stopped = &stoppedView{s.Parent, s.Reason}
-	}
 	if err := a.Output().One(text, view); err != nil {
 		return err
 	}

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"io"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/projection"
-	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
-	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/imagetest"
 	"github.com/sajou-dev/sajou-go/stage/picture"
 )
@@ -28,6 +29,8 @@ type imageTest struct {
 	same        bool
 	maxColor    int
 	tolerance   int // the former name of maxColor
+
+	loaded *referenceImage // by load
 }
 
 // imageTestHelp is the part of the help that describes --image. The text of the
@@ -39,7 +42,8 @@ distance is above --max-color: the greatest difference of its red, green, blue a
 alpha, from 0 to 255; by default 0. All pixels are compared, or only those
   --region x,y,w,h   in this rectangle of the PNG, in pixels
   --entity ID        where this figure, its label and its speech are drawn; a
-                     picture without the figure differs
+                     picture without the figure differs; a remark tells if it
+                     was in none of them
   --mask PNG         where this PNG of the same size is fully transparent`
 
 // imageTestFlags are the flags that need --image.
@@ -59,6 +63,20 @@ func (l *imageTest) flags(cmd *cobra.Command, same string) {
 	_ = f.MarkHidden("tolerance")
 	_ = cmd.MarkFlagFilename("image", "png")
 	_ = cmd.MarkFlagFilename("mask", "png")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		l.remarkAbsent(cmd.ErrOrStderr())
+		return err
+	}
+}
+
+// remarkAbsent writes that the figure of --entity was in no picture: every picture then
+// differs, as it would with a misspelt id.
+func (l *imageTest) remarkAbsent(w io.Writer) {
+	if c := l.loaded; l.entity != "" && c != nil && c.compared.Load() && !c.FigureSeen() {
+		fmt.Fprintf(w, "sajou-replay: the figure %q of --entity is in none of the pictures that were compared\n", l.entity)
+	}
 }
 
 // check refuses flags without --image that refine it.
@@ -86,7 +104,10 @@ func (l *imageTest) check(cmd *cobra.Command) error {
 }
 
 // referenceImage is the test of --image.
-type referenceImage struct{ *imagetest.ImageTest }
+type referenceImage struct {
+	*imagetest.ImageTest
+	compared atomic.Bool // a picture was compared
+}
 
 // load reads the pictures.
 func (l *imageTest) load(ctx context.Context) (*referenceImage, error) {
@@ -119,7 +140,8 @@ func (l *imageTest) load(ctx context.Context) (*referenceImage, error) {
 	if err != nil {
 		return nil, cli.Misuse("%s: %s", l.image, reason(err))
 	}
-	return &referenceImage{t}, nil
+	l.loaded = &referenceImage{ImageTest: t}
+	return l.loaded, nil
 }
 
 // reason returns an error of package imagetest without its name.
@@ -147,35 +169,13 @@ func readPNG(ctx context.Context, file string) (image.Image, error) {
 
 // measure compares the stage with the reference.
 func (c *referenceImage) measure(fold *projection.Fold) (imagetest.Measurement, error) {
-	f, err := film.FrameOf(fold)
-	if err != nil {
-		return imagetest.Measurement{}, err
-	}
-	m, err := c.Compare(f)
+	m, err := answer.Measure(c.ImageTest, fold)
+	c.compared.Store(true)
 	if wrong, ok := errors.AsType[*picture.SizeError](err); ok {
 		return m, cli.Misuse("the PNG is %dx%d, but the stage at entry %d is %dx%d at that width; use a PNG that render made of this scene", wrong.A.X, wrong.A.Y, fold.Head().Seq, wrong.B.X, wrong.B.Y)
 	}
 	return m, err
 }
 
-// bisectTest is c as a test of a bisection. Its input is the drawing, so pictures that
-// look alike are painted once.
-func (c *referenceImage) bisectTest() bisect.Test {
-	return bisect.Test{
-		Identity: c.Identity(),
-		Input: func(_ context.Context, s *replay.ScanStep) (bisect.InputHash, error) {
-			f, err := film.FrameOf(s.Fold)
-			if err != nil {
-				return bisect.InputHash{}, err
-			}
-			return c.Draw(f).Hash(), nil
-		},
-		Judge: func(_ context.Context, _ replay.Moment, f *projection.Fold) (bisect.TestResult, error) {
-			m, err := c.measure(f)
-			if err != nil {
-				return 0, err
-			}
-			return resultOf(c.Wrong(m)), nil
-		},
-	}
-}
+// bisectTest is c as a test of a bisection.
+func (c *referenceImage) bisectTest() bisect.Test { return answer.BadPicture(c.ImageTest, c.measure) }

@@ -34,7 +34,7 @@ Each judgment is kept at once. Without a terminal use bisect good, bad and skip.
 		RunE: withSearch(a, func(ctx context.Context, s *keptSearch, _ []string) error {
 			in, out := terminalOf(a.Stdin), terminalOf(a.Stdout)
 			if in == nil || out == nil {
-				return cli.Fail(cli.ExitNo, "bisect ask needs a terminal; without one use bisect next, then bisect good, bad or skip")
+				return cli.Misuse("bisect ask needs a terminal; without one use bisect next, then bisect good, bad or skip")
 			}
 			if q.open != "" && q.out == "" {
 				return cli.Misuse("--open needs -O FILE")

@@ -3,6 +3,7 @@ package statecmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,15 +18,16 @@ import (
 
 // keptSearchHelp is the part of the help of bisect that describes searches that are kept.
 const keptSearchHelp = `A search can also be kept and continued, as with git: bisect start, then good, bad
-and skip, or run. It lies beside the store in a file of its own. The names of
-these subcommands are not taken for sessions; use --session for such a session.`
+and skip, or run. The words of bisect start --terms stand for good and bad. The
+search lies beside the store in a file of its own. The names of these subcommands
+are not taken for sessions; use --session for such a session.`
 
 // keptCommands are the subcommands of bisect.
 func keptCommands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		startSearch(a), judgeSearch(a, bisect.Good), judgeSearch(a, bisect.Bad), judgeSearch(a, bisect.Skip), undoSearch(a),
 		keptCommand(a, "next", "Tell the moment to judge next", `Next tells the moment that is to be judged next, why, and how many candidates are
-left. The exit code is 5 if the search has finished with islands.`, (*keptSearch).report),
+left. The exit code of a search that has finished is that of bisect run.`, (*keptSearch).report),
 		keptCommand(a, "status", "Tell the state of a kept search", `Status tells what is known to be good and bad, and what is left.`, (*keptSearch).report),
 		keptCommand(a, "explain", "Tell what is known, and what is assumed", `Explain tells in sentences what the search knows, from which judgments, and what
 its answer assumes.`, (*keptSearch).explain),
@@ -56,76 +58,113 @@ func withSearch(a *cli.App, do func(context.Context, *keptSearch, []string) erro
 	}
 }
 
+// notKept are the flags of bisect that bisect start refuses, with the reasons.
+var notKept = map[string]string{
+	"jobs":    "is a flag of bisect run, which runs the tests",
+	"over":    "searches in one command: sajou-replay bisect --over defs",
+	"repo":    "is for a search over versions: sajou-replay bisect --over defs",
+	"at":      "is for a search over versions: sajou-replay bisect --over defs",
+	"changed": "is for a search over versions: sajou-replay bisect --over defs",
+}
+
 func startSearch(a *cli.App) *cobra.Command {
-	var good, bad, expr, terms string
-	var look imageTest
-	var every, timeout time.Duration
+	var s searchFlags
+	var terms string
 	cmd := &cobra.Command{
 		Use:   "start [SESSION] [--good ADDR] [--bad ADDR] [--where EXPR | --image PNG | -- COMMAND ARG...]",
 		Short: "Begin a search that is kept",
 		Long: `Start begins a search that goes on over several commands, and is kept beside the
 store until bisect reset. Its test is named here: an expression, an image or a
 command as for bisect. Without one a person judges the pictures of the stage, with
-bisect ask, or with bisect good, bad and skip; the ends then count as given.
+bisect ask, or with bisect good, bad and skip; with --find any the ends then count
+as given.
 
 The candidates are the moments at which the input of the test changes. The search
-remembers the head of the session, its declarations, the test with the files that
-it names, and what the test saw at each moment that was judged. It refuses to go
-on if one of them changed.
+remembers the head at the bad moment, the declarations up to there, the files of
+--define, the test with its flags and the files that it names, and what the test
+saw at each moment that was judged. It refuses to go on if one of them changed. A
+damaged session can be searched in front of the damage.
 
-` + imageTestHelp,
+The flags mean the same as those of bisect, and hold for every command of the
+search. --jobs is a flag of bisect run. Versions (--over) are searched in one
+command.
+
+` + imageTestHelp + `
+
+` + cli.DefinitionsHelp,
 		Example: `  sajou-replay bisect start --good 30 --bad 40
+  sajou-replay bisect reset
+  sajou-replay bisect start --find all --repeat 3 --see time -- sh -c 'grep -qv smoke'
   sajou-replay bisect reset
   sajou-replay bisect start --terms old,new -- sh -c 'grep -qv smoke'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			subject := searchlog.SearchSubject{Test: searchlog.SearchedTest{Kind: byPerson}}
+			for name, reason := range notKept {
+				if cmd.Flags().Changed(name) {
+					return cli.Misuse("--%s %s", name, reason)
+				}
+			}
+			var command []string
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-				subject.Test = searchlog.SearchedTest{Kind: byProgram, Args: args[dash:]}
-				args = args[:dash]
+				args, command = args[:dash], args[dash:]
 			}
 			if len(args) > 1 {
 				return cli.Misuse("too many arguments: %q; put the command to run after --", args[1])
 			}
-			if cli.Count(expr != "", look.image != "", subject.Test.Kind == byProgram) > 1 {
-				return cli.Misuse("a search has one test: --where EXPR, --image PNG, or a command after --")
-			}
-			if err := look.check(cmd); err != nil {
+			subject, err := s.subject(cmd, command)
+			if err != nil {
 				return err
 			}
-			switch {
-			case expr != "":
-				subject.Test = searchlog.SearchedTest{Kind: byWhere, Args: []string{expr}}
-			case look.image != "":
-				subject.Test = searchlog.SearchedTest{Kind: byImage, Flags: look.values()}
-			}
-			if cmd.Flags().Changed("timeout") {
-				if subject.Test.Kind != byProgram || timeout <= 0 {
-					return cli.Misuse("--timeout %v: must be above 0, and needs a command after --", timeout)
+			if cmd.Flags().Changed("terms") {
+				words := strings.Split(terms, ",")
+				if len(words) != 2 || words[0] == "" || words[1] == "" || words[0] == words[1] {
+					return cli.Misuse("--terms %s: must be two different words, such as old,new", terms)
 				}
-				subject.Test.Flags = map[string]string{"timeout": timeout.String()}
-			}
-			if cmd.Flags().Changed("every") {
-				subject.Every = every.String()
-			}
-			if terms != "" {
-				subject.Terms = strings.Split(terms, ",")
+				subject.Terms = words
 			}
 			name, err := a.SessionArg(args)
 			if err != nil {
 				return err
 			}
-			return beginSearch(cmd.Context(), a, name, good, bad, subject)
+			return beginSearch(cmd.Context(), a, name, s.good, s.bad, subject)
 		},
 	}
-	cmd.Flags().StringVar(&good, "good", "0", "`ADDR` of a good moment")
-	cmd.Flags().StringVar(&bad, "bad", "end", "`ADDR` of a later, bad moment")
-	cmd.Flags().StringVar(&expr, "where", "", "the state is bad if `EXPR` is true")
-	cmd.Flags().DurationVar(&every, "every", 0, "also compare moments each `D`, for values that move; at least 1ms")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "skip a candidate whose command runs longer than `D`")
+	s.flags(cmd)
 	cmd.Flags().StringVar(&terms, "terms", "", "other words for good and bad, as `OLD,NEW`")
-	look.flags(cmd, "the state is bad if the picture equals the PNG")
+	for name := range notKept {
+		cmd.Flags().String(name, "", "")
+		_ = cmd.Flags().MarkHidden(name)
+	}
 	cmd.ValidArgsFunction = a.CompleteSession
 	return cmd
+}
+
+// subject returns the subject of a kept search, without what the session adds to it.
+func (s *searchFlags) subject(cmd *cobra.Command, command []string) (subject searchlog.SearchSubject, err error) {
+	test := searchlog.SearchedTest{Args: command}
+	if test.Kind, err = s.kind(command); err != nil {
+		return subject, err
+	}
+	if err := s.check(cmd, test.Kind); err != nil {
+		return subject, err
+	}
+	if test.Kind == byWhere {
+		test.Args = []string{s.expr}
+	}
+	test.Flags = s.values(cmd)
+	subject = searchlog.SearchSubject{Define: s.defines, Test: test}
+	if cmd.Flags().Changed("every") {
+		if s.every < time.Millisecond {
+			return subject, cli.Misuse("--every %v: must be at least 1ms for a search that is kept", s.every)
+		}
+		subject.Every = s.every.String()
+	}
+	if s.goal != bisect.Any {
+		subject.Find = s.goal.String()
+	}
+	if cmd.Flags().Changed("probe") {
+		subject.Probes = &s.probes
+	}
+	return subject, nil
 }
 
 // beginSearch keeps a new search. It makes the search before it keeps it, so that one that
@@ -136,6 +175,9 @@ func beginSearch(ctx context.Context, a *cli.App, name, good, bad string, subjec
 		return err
 	}
 	defer t.Close()
+	if err := a.SeeThrough(ctx, t, subject.Define); err != nil {
+		return err
+	}
 	from, err := t.Resolve(ctx, good)
 	if err != nil {
 		return err
@@ -147,12 +189,12 @@ func beginSearch(ctx context.Context, a *cli.App, name, good, bad string, subjec
 	if from.Compare(to) >= 0 {
 		return cli.Misuse("the good moment %v must come before the bad one %v; to find a fix, swap the two and use --terms broken,fixed", from, to)
 	}
-	test, err := keptTest(ctx, a, t, subject.Test)
+	test, _, err := keptTest(ctx, a, t, subject.Test)
 	if err != nil {
 		return err
 	}
 	subject.Session, subject.Good, subject.Bad, subject.Test.Digest = t.Name, from.String(), to.String(), test.Identity
-	if subject.Head, subject.Definitions, err = fingerprint(ctx, t, t.Travel.Head().Seq); err != nil {
+	if subject.Head, subject.Definitions, err = fingerprint(ctx, t, to.Seq, subject.Define); err != nil {
 		return err
 	}
 	text, err := searchlog.Begin(subject)
@@ -171,7 +213,7 @@ func beginSearch(ctx context.Context, a *cli.App, name, good, bad string, subjec
 		_, _ = a.EndSearch(t.Name)
 		return cli.Fail(cli.ExitNo, "%w; choose ends that differ", err)
 	}
-	if subject.Test.Kind == byPerson {
+	if subject.Test.Kind == byPerson && subject.Find == "" {
 		for i, end := range []bisect.TestResult{bisect.Good, bisect.Bad} {
 			at := i * (len(s.search.Stretches()) - 1)
 			if err := s.judge(at, s.search.Stretches()[at].From, end, "given"); err != nil {
@@ -191,31 +233,69 @@ func judgeSearch(a *cli.App, r bisect.TestResult) *cobra.Command {
 names, and tells the next one. Moments at which the test sees the same share it.`,
 		Example: "  sajou-replay bisect start\n  sajou-replay bisect " + r.String() + "\n  sajou-replay bisect undo",
 		Args:    cli.Between(0, 1),
-		RunE: withSearch(a, func(ctx context.Context, s *keptSearch, args []string) error {
-			if len(args) == 1 {
-				m, err := s.t.Resolve(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				i, ok := searchlog.Find(s.search, m)
-				if !ok {
-					return cli.Fail(cli.ExitNotFound, "%v is not within %s..%s, the range of the search", m, s.log.Subject.Good, s.log.Subject.Bad)
-				}
-				if err := s.judge(i, m, r, "person"); err != nil {
-					return err
-				}
-				return s.report()
+		RunE:    withSearch(a, judging(r)),
+	}
+}
+
+// judging records r for the moment that the argument names, or for the next one.
+func judging(r bisect.TestResult) func(context.Context, *keptSearch, []string) error {
+	return func(ctx context.Context, s *keptSearch, args []string) error {
+		if len(args) == 1 {
+			m, err := s.t.Resolve(ctx, args[0])
+			if err != nil {
+				return err
 			}
-			p, more := s.search.Next()
-			if !more {
-				return cli.Fail(cli.ExitNo, "the search has finished; name a moment to judge another one")
+			i, ok := searchlog.Find(s.search, m)
+			if !ok {
+				return cli.Fail(cli.ExitNotFound, "%v is not within %s..%s, the range of the search", m, s.log.Subject.Good, s.log.Subject.Bad)
 			}
-			if err := s.judge(p.Index, s.search.Stretches()[p.Index].From, r, "person"); err != nil {
+			if err := s.judge(i, m, r, "person"); err != nil {
 				return err
 			}
 			return s.report()
-		}),
+		}
+		p, more := s.search.Next()
+		if !more {
+			return cli.Fail(cli.ExitNo, "the search has finished; name a moment to judge another one")
+		}
+		if err := s.judge(p.Index, s.search.Stretches()[p.Index].From, r, "person"); err != nil {
+			return err
+		}
+		return s.report()
 	}
+}
+
+// judgeByTerm runs the subcommand good or bad by the word that the kept search has for it.
+// Done is false if the arguments are not a subcommand; then the first is a session.
+func judgeByTerm(cmd *cobra.Command, a *cli.App, args []string) (done bool, err error) {
+	r, session, err := meaningOf(a, args[0])
+	if err != nil || session {
+		return false, nil //nolint:nilerr // bisect itself reports what is wrong
+	}
+	if r == 0 {
+		return true, cli.NoCommand(cmd, args[0])
+	}
+	if len(args) > 2 {
+		return true, cli.Misuse("too many arguments: %q; bisect %s takes one address", args[2], args[0])
+	}
+	return true, withSearch(a, judging(r))(cmd, args[1:])
+}
+
+// meaningOf returns the result that a word of the kept search stands for, or 0, and whether
+// the word is the name of a session instead.
+func meaningOf(a *cli.App, word string) (r bisect.TestResult, session bool, err error) {
+	t, err := a.OpenSession("")
+	if err != nil {
+		return 0, false, err
+	}
+	defer t.Close()
+	if l, err := a.SearchLog(t.Name); err == nil {
+		if i := slices.Index(l.Subject.Terms, word); i >= 0 {
+			return bisect.Good + bisect.TestResult(i), false, nil
+		}
+	}
+	names, err := t.Engine.Sessions()
+	return 0, slices.Contains(names, word), err
 }
 
 func undoSearch(a *cli.App) *cobra.Command {
@@ -239,18 +319,29 @@ func undoSearch(a *cli.App) *cobra.Command {
 }
 
 func runSearch(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	jobs := 0
+	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Judge with the test of the search until it has finished",
 		Long: `Run judges with the test of bisect start until the search has finished. Each
-judgment is kept at once, so an interrupted run goes on where it was.
+judgment is kept at once, so an interrupted run goes on where it was. Then it goes
+on between the good and the bad candidate, as bisect does; these judgments are not
+kept.
 
-The exit code is 0 if the search has finished, 5 if it found islands, 1 if an end
-is not what it was given as, and 7 if the test could not run.`,
+The exit code is 0 if a transition was found, 1 if an end is not what it was given
+as or nothing is bad, 5 if skipped candidates or islands leave the answer open,
+and 7 if the test could not run.`,
 		Example: "  sajou-replay bisect start -- sh -c 'grep -qv smoke'\n  sajou-replay bisect run",
 		Args:    cli.Between(0, 0),
-		RunE:    withSearch(a, func(ctx context.Context, s *keptSearch, _ []string) error { return s.run(ctx) }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkJobs(jobs); err != nil {
+				return err
+			}
+			return withSearch(a, func(ctx context.Context, s *keptSearch, _ []string) error { return s.run(ctx, jobs) })(cmd, args)
+		},
 	}
+	jobsFlag(cmd, &jobs)
+	return cmd
 }
 
 func logSearch(a *cli.App) *cobra.Command {
@@ -416,6 +507,14 @@ func (s *keptSearch) explain() error {
 	case byProgram:
 		fmt.Fprintf(&b, "A command judges the state: %s.\n", termtext.Printable(strings.Join(test.Args, " ")))
 	}
+	if r := s.repeat; r.Confidence > 0 {
+		fmt.Fprintf(&b, "It is run until its verdict is right with the probability %v.\n", r.Confidence)
+	} else if r.Times > 1 {
+		fmt.Fprintf(&b, "The verdict is the majority of %d runs.\n", r.Times)
+	}
+	if len(subject.Define) > 0 {
+		fmt.Fprintf(&b, "The session is seen through %s.\n", termtext.Printable(strings.Join(subject.Define, ", ")))
+	}
 	fmt.Fprintf(&b, "The test sees something else at %s, the candidates; %d of them are different. %d are judged, %d were skipped.\n",
 		cli.Plural(c.Candidates, "moment", "moments"), c.Inputs, c.Judged, c.Skipped)
 	list := s.search.Stretches()
@@ -427,8 +526,10 @@ func (s *keptSearch) explain() error {
 			fmt.Fprintf(&b, ", and %s between them: a transition is among these.\n", cli.Plural(c.Bad-c.Good-1, "candidate is", "candidates are"))
 		}
 	}
-	for _, island := range c.Islands() {
-		fmt.Fprintf(&b, "But %v is %s, so the session turns more than once.\n", list[island.First].From, s.term(island.Result))
+	if c.Goal == bisect.Any {
+		for _, island := range c.Islands() {
+			fmt.Fprintf(&b, "But %v is %s, so the session turns more than once.\n", list[island.First].From, s.term(island.Result))
+		}
 	}
 	for _, conflict := range c.Conflicts {
 		fmt.Fprintf(&b, "%v was judged %s and then %s, although the test saw the same: the judgments contradict each other.\n", list[conflict.Index].From, s.term(conflict.Was), s.term(conflict.Now))
@@ -436,6 +537,8 @@ func (s *keptSearch) explain() error {
 	switch {
 	case c.Conclusive():
 		b.WriteString("Every candidate was judged, so nothing is assumed.\n")
+	case c.Goal != bisect.Any:
+		fmt.Fprintf(&b, "Every candidate is to be judged (--find %v).\n", c.Goal)
 	case len(c.Islands()) == 0:
 		fmt.Fprintf(&b, "That there is only one transition is assumed: %d candidates were not judged.\n", c.Candidates-c.Judged-c.Skipped)
 	}

@@ -12,24 +12,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/bisect"
 	"github.com/sajou-dev/sajou-go/replay/searchlog"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/picture"
-)
-
-// The kinds of tests of a kept search.
-const (
-	byPerson  = "person"
-	byWhere   = "where"
-	byImage   = "image"
-	byProgram = "program"
 )
 
 // keptSearch is a search that goes on over several commands.
@@ -38,7 +31,9 @@ type keptSearch struct {
 	t      *cli.OpenedSession
 	log    *searchlog.SearchLog
 	test   bisect.Test
+	repeat bisect.Repeat // of the test
 	search *bisect.Search
+	onset  *bisect.Onset // of the transition; nil if the test did not go on between its sides
 }
 
 // openSearch opens the session and continues the search that is kept of it. It refuses to
@@ -69,11 +64,17 @@ func (s *keptSearch) resume(ctx context.Context) (err error) {
 	if err != nil {
 		return cli.Fail(cli.ExitNo, "the search has no valid head: %.80q", subject.Head)
 	}
-	head, definitions, err := fingerprint(ctx, s.t, eventlog.Seq(seq))
+	head, definitions, err := fingerprint(ctx, s.t, eventlog.Seq(seq), subject.Define)
 	if err != nil {
 		return err
 	}
-	if s.test, err = keptTest(ctx, s.a, s.t, subject.Test); err != nil {
+	if err := s.log.Check(head, definitions, ""); err != nil {
+		return changed(err)
+	}
+	if err := s.a.SeeThrough(ctx, s.t, subject.Define); err != nil {
+		return err
+	}
+	if s.test, s.repeat, err = keptTest(ctx, s.a, s.t, subject.Test); err != nil {
 		return err
 	}
 	if err := s.log.Check(head, definitions, s.test.Identity); err != nil {
@@ -95,8 +96,18 @@ func (s *keptSearch) resume(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.search = bisect.New(stretches, bisect.Options{Goal: bisect.Any, Probes: bisect.DefaultProbes})
-	return changed(s.log.Resume(s.search))
+	options, err := subject.Options()
+	if err != nil {
+		return err
+	}
+	s.search = bisect.New(stretches, options)
+	if err := s.log.Resume(s.search); err != nil {
+		return changed(err)
+	}
+	if subject.Test.Kind == byWhere && s.search.Conclusion().Conclusive() {
+		return s.proceed(ctx, bisect.Config{}) // evaluates an expression, and judges nothing
+	}
+	return nil
 }
 
 // changed adds the remedy to an error about a search whose ground has changed.
@@ -107,64 +118,52 @@ func changed(err error) error {
 	return err
 }
 
-// fingerprint returns the head of a session at an entry, and the digest of the declarations
-// up to there.
-func fingerprint(ctx context.Context, t *cli.OpenedSession, at eventlog.Seq) (head, definitions string, err error) {
-	if last := t.Travel.Head().Seq; last < at {
+// fingerprint returns the head of a session at an entry as it was recorded, and the digest
+// of the declarations up to there and of the files of --define.
+func fingerprint(ctx context.Context, t *cli.OpenedSession, at eventlog.Seq, files cli.Definitions) (head, definitions string, err error) {
+	if last := t.Log.Head().Seq; last < at {
 		return fmt.Sprintf("shorter, %d entries", last), "", nil
 	}
 	digest := sha256.New()
 	head = "0:" + t.Log.Genesis().String()
-	err = t.Each(ctx, 1, at, func(e *eventlog.Entry) error {
+	for e, err := range t.Log.Entries(ctx, 1) {
+		if err != nil {
+			return "", "", err
+		}
+		if e.Seq > at {
+			break
+		}
 		if e.Kind == eventlog.KindDefine {
 			fmt.Fprintf(digest, "%d %d\n", e.Seq, len(e.Data))
 			digest.Write(e.Data)
 		}
 		head = fmt.Sprintf("%d:%v", e.Seq, e.Hash)
-		return nil
-	})
+	}
+	err = files.AppendTexts(ctx, digest)
 	return head, hex.EncodeToString(digest.Sum(nil)), err
 }
 
-// keptTest makes the test that a search names.
-func keptTest(ctx context.Context, a *cli.App, t *cli.OpenedSession, named searchlog.SearchedTest) (bisect.Test, error) {
-	switch named.Kind {
-	case byPerson:
-		return bisect.Test{Input: pictureInput}, nil
-	case byWhere:
-		if len(named.Args) != 1 {
-			break
-		}
-		p, err := cli.Compile(named.Args[0])
-		if err != nil {
-			return bisect.Test{}, err
-		}
-		test := expressionTest(p)
-		test.Identity = digestOf(named.Args)
-		return test, t.FoldFor(&p.Expression)
-	case byImage:
-		look := imageOf(named.Flags)
-		c, err := look.load(ctx)
-		if err != nil {
-			return bisect.Test{}, err
-		}
-		return c.bisectTest(), nil
-	case byProgram:
-		if len(named.Args) == 0 {
-			break
-		}
-		limit := time.Duration(0)
-		if text := named.Flags["timeout"]; text != "" {
-			var err error
-			if limit, err = time.ParseDuration(text); err != nil || limit <= 0 {
-				return bisect.Test{}, cli.Fail(cli.ExitNo, "the search has no valid timeout: %.80q", text)
-			}
-		}
-		test := (&bisectFlags{timeout: limit}).programTest(t, a, named.Args)
-		test.Identity = digestOf(named.Args)
-		return test, nil
+// keptTest makes the test that a search names, and returns how often it is run.
+func keptTest(ctx context.Context, a *cli.App, t *cli.OpenedSession, named searchlog.SearchedTest) (bisect.Test, bisect.Repeat, error) {
+	f, err := flagsOf(named)
+	if err != nil || named.Kind == byPerson {
+		return bisect.Test{Input: pictureInput}, bisect.Repeat{}, err
 	}
-	return bisect.Test{}, cli.Fail(cli.ExitNo, "the search names no test that this program knows: %q", named.Kind)
+	made, err := f.compile(ctx, named.Args)
+	if err != nil {
+		return bisect.Test{}, f.repeat, err
+	}
+	test, err := f.test(a, t, made)
+	if named.Kind != byImage {
+		test.Identity = digestOf(named.Args)
+	}
+	// Searches of earlier versions have none of these flags.
+	for _, name := range append([]string{"see"}, repeatFlags...) {
+		if value := named.Flags[name]; value != "" {
+			test.Identity += " " + name + "=" + value
+		}
+	}
+	return test, f.repeat, err
 }
 
 // pictureInput is what a person sees at a moment: the drawing of the stage.
@@ -203,31 +202,6 @@ func addFile(h hash.Hash, name string) {
 	fmt.Fprintf(h, "\n%d\n", n)
 }
 
-// values returns the flags of an image test that have a value, by their names.
-func (l *imageTest) values() map[string]string {
-	values := map[string]string{
-		"image": l.image, "mask": l.mask, "region": l.region, "entity": l.entity, "max-diff": l.maxDiff, "max-color": strconv.Itoa(l.maxColor),
-	}
-	if l.same {
-		values["same"] = "true"
-	}
-	for name, value := range values {
-		if value == "" {
-			delete(values, name)
-		}
-	}
-	return values
-}
-
-// imageOf is the inverse of values.
-func imageOf(values map[string]string) *imageTest {
-	color, _ := strconv.Atoi(values["max-color"])
-	return &imageTest{
-		image: values["image"], mask: values["mask"], region: values["region"], entity: values["entity"],
-		maxDiff: values["max-diff"], maxColor: color, same: values["same"] == "true",
-	}
-}
-
 // term returns the word of the search for a result.
 func (s *keptSearch) term(r bisect.TestResult) string {
 	if words := s.log.Subject.Terms; len(words) == 2 && r != bisect.Skip {
@@ -238,6 +212,15 @@ func (s *keptSearch) term(r bisect.TestResult) string {
 
 // judge records a result for a stretch, durably, before the search takes it.
 func (s *keptSearch) judge(i int, m replay.Moment, r bisect.TestResult, by string) error {
+	if err := s.record(i, m, r, by); err != nil {
+		return err
+	}
+	return s.search.Judge(i, r)
+}
+
+// record writes a result for a stretch to the log of the search.
+func (s *keptSearch) record(i int, m replay.Moment, r bisect.TestResult, by string) error {
+	s.onset = nil // it may be of another transition now
 	v := searchlog.KeptJudgment{Result: r, Moment: m.String(), Input: s.search.Stretches()[i].Input, By: by}
 	line, err := v.Line()
 	if err != nil {
@@ -247,7 +230,7 @@ func (s *keptSearch) judge(i int, m replay.Moment, r bisect.TestResult, by strin
 		return err
 	}
 	s.log.Verdicts = append(s.log.Verdicts, v)
-	return s.search.Judge(i, r)
+	return nil
 }
 
 // undo takes back the latest verdict.
@@ -258,58 +241,86 @@ func (s *keptSearch) undo() (replay.Moment, bool, error) {
 	if err := s.a.ExtendSearch(s.log, searchlog.Undo()); err != nil {
 		return replay.Moment{}, false, err
 	}
-	s.log.Verdicts = s.log.Verdicts[:len(s.log.Verdicts)-1]
+	s.log.Verdicts, s.onset = s.log.Verdicts[:len(s.log.Verdicts)-1], nil
 	i, ok := s.search.Undo()
 	return s.search.Stretches()[i].From, ok, nil
 }
 
-// run judges with the test until the search wants nothing more.
-func (s *keptSearch) run(ctx context.Context) error {
+// run judges with the test until the search wants nothing more, and then goes on between the
+// two sides of the transition.
+func (s *keptSearch) run(ctx context.Context, jobs int) error {
 	if s.log.Subject.Test.Kind == byPerson {
 		return cli.Misuse("this search is judged by a person: use bisect ask, or bisect good, bad and skip; a test is named at bisect start")
 	}
-	cursor := s.t.Travel.Cursor()
-	for p, more := s.search.Next(); more; p, more = s.search.Next() {
-		at := s.search.Stretches()[p.Index]
-		r := bisect.TestResult(0)
-		if s.test.Judge == nil { // the input is the result
-			for _, known := range []bisect.TestResult{bisect.Good, bisect.Bad} {
-				if at.Input == bisect.ResultInput(known) {
-					r = known
-				}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	say := func(j bisect.Judged) { fmt.Fprintln(s.a.Stderr, judgedText(j, s.term(j.Result))) }
+	if s.test.Judge == nil { // the input is the result
+		for i, at := range s.search.Stretches() {
+			if s.search.Result(i) != 0 {
+				continue
 			}
-		} else {
-			if err := cursor.Seek(ctx, at.From); err != nil {
+			r, err := at.Input.Result()
+			if err != nil {
 				return err
 			}
-			var err error
-			if r, err = s.test.Judge(ctx, at.From, cursor.Fold()); err != nil {
+			if err := s.judge(i, at.From, r, "test"); err != nil {
 				return err
 			}
+			say(bisect.Judged{Moment: at.From, At: at.At, Result: r})
 		}
-		if err := s.judge(p.Index, at.From, r, "test"); err != nil {
-			return err
+	}
+	err := s.proceed(ctx, bisect.Config{Repeat: s.repeat, Jobs: jobs, Judged: func(j bisect.Judged) {
+		// Judgments within the transition are not kept: the log has those of candidates.
+		if !j.Onset {
+			if err := s.record(j.Index, j.Moment, j.Result, "test"); err != nil {
+				cancel(err)
+				return
+			}
 		}
-		fmt.Fprintf(s.a.Stderr, "%6v  %s  %s\n", at.From, cli.ClockText(at.At), s.term(r))
+		say(j)
+	}})
+	if failed := context.Cause(ctx); failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
 	}
 	return s.report()
 }
 
+// proceed judges with the test, and finds the onset. Ends that do not hold are no error
+// here, as the report has them.
+func (s *keptSearch) proceed(ctx context.Context, cfg bisect.Config) error {
+	found, err := bisect.Continue(ctx, s.t.Travel, s.search, s.test, cfg)
+	if errors.Is(err, bisect.ErrEndpoint) || errors.Is(err, bisect.ErrAlike) {
+		return nil
+	}
+	if err == nil {
+		s.onset = found.Onset
+	}
+	return err
+}
+
 // searchView is the state of a kept search for JSON.
 type searchView struct {
-	Session    string   `json:"session"`
-	Next       string   `json:"next,omitempty"`
-	Why        string   `json:"why,omitempty"`
-	Left       int      `json:"left"`
-	Judged     int      `json:"judged"`
-	Candidates int      `json:"candidates"`
-	Good       string   `json:"good,omitempty"`
-	Bad        string   `json:"bad,omitempty"`
-	Finished   bool     `json:"finished"`
-	Conclusive bool     `json:"conclusive"`
-	Assumes    string   `json:"assumes,omitempty"`
-	Islands    []string `json:"islands,omitempty"`
-	Conflict   string   `json:"conflict,omitempty"`
+	Session    string             `json:"session"`
+	Next       string             `json:"next,omitempty"`
+	Why        string             `json:"why,omitempty"`
+	Left       int                `json:"left"`
+	Judged     int                `json:"judged"`
+	Candidates int                `json:"candidates"`
+	Good       string             `json:"good,omitempty"`
+	Bad        string             `json:"bad,omitempty"`
+	Moment     string             `json:"moment,omitempty"`
+	At         *float64           `json:"at,omitempty"`
+	ByEntry    *bool              `json:"byEntry,omitempty"`
+	Finished   bool               `json:"finished"`
+	Conclusive bool               `json:"conclusive"`
+	Assumes    string             `json:"assumes,omitempty"`
+	Phases     []answer.PhaseView `json:"phases,omitempty"`
+	Islands    []string           `json:"islands,omitempty"`
+	Conflict   string             `json:"conflict,omitempty"`
 }
 
 // view returns the state of the search, and a text about it.
@@ -317,6 +328,10 @@ func (s *keptSearch) view() (searchView, string) {
 	c := s.search.Conclusion()
 	stretches := s.search.Stretches()
 	v := searchView{Session: s.t.Name, Judged: c.Judged, Candidates: c.Candidates, Conclusive: c.Conclusive(), Assumes: c.Assumes()}
+	var islands []bisect.Phase // the other goals assume no single transition
+	if c.Goal == bisect.Any {
+		islands = c.Islands()
+	}
 	left, judgments := s.search.Left()
 	v.Left = left
 	text := ""
@@ -324,7 +339,7 @@ func (s *keptSearch) view() (searchView, string) {
 		v.Good, v.Bad = stretches[c.Good].From.String(), stretches[c.Bad].From.String()
 		text = fmt.Sprintf("%s is %s, and %s is %s\n", v.Good, s.term(bisect.Good), v.Bad, s.term(bisect.Bad))
 	}
-	for _, island := range c.Islands() {
+	for _, island := range islands {
 		v.Islands = append(v.Islands, stretches[island.First].From.String())
 		text += fmt.Sprintf("but %v is %s\n", stretches[island.First].From, s.term(island.Result))
 	}
@@ -339,12 +354,8 @@ func (s *keptSearch) view() (searchView, string) {
 	if v.Finished && c.Exact() {
 		// The good side lasts until the transition.
 		v.Good = stretches[c.Good].Last.String()
-		kind := "entry"
-		if stretches[c.Bad].From.Offset > 0 {
-			kind = "moment"
-		}
-		text = fmt.Sprintf("%s is a %s %s after a %s one, %s: a transition\n", v.Bad, s.term(bisect.Bad), kind, s.term(bisect.Good), v.Good)
-		for _, island := range c.Islands() {
+		text = s.transition(&v, c)
+		for _, island := range islands {
 			text += fmt.Sprintf("but %v is %s\n", stretches[island.First].From, s.term(island.Result))
 		}
 	}
@@ -353,13 +364,65 @@ func (s *keptSearch) view() (searchView, string) {
 		v.Conflict = stretches[at.Index].From.String()
 		text += fmt.Sprintf("but %s was judged %s and then %s, although the test saw the same\n", v.Conflict, s.term(at.Was), s.term(at.Now))
 	}
+	if v.Finished && c.Goal != bisect.Any {
+		phases := answer.ViewPhases(stretches, c.Phases)
+		if v.Conclusive {
+			v.Phases = phases
+		}
+		text += s.phases(phases)
+	}
 	switch {
 	case v.Conclusive:
 		text += fmt.Sprintf("conclusive: all %s were judged\n", cli.Plural(c.Candidates, "candidate", "candidates"))
 	case v.Finished:
-		text += fmt.Sprintf("finished; %d of %d candidates were judged; assumes: one transition\n", c.Judged, c.Candidates)
+		text += fmt.Sprintf("finished; %d of %d candidates were judged", c.Judged, c.Candidates)
+		if v.Assumes != "" {
+			text += "; assumes: " + v.Assumes
+		}
+		text += "\n"
 	}
 	return v, text
+}
+
+// phases returns a text about the times at which the session is bad.
+func (s *keptSearch) phases(phases []answer.PhaseView) (text string) {
+	for _, p := range phases {
+		if p.Result == bisect.Bad.String() {
+			p.Result = s.term(bisect.Bad)
+			text += p.String() + "\n"
+		}
+	}
+	if text == "" && s.search.Conclusion().Conclusive() {
+		return fmt.Sprintf("nothing is %s in %s..%s\n", s.term(bisect.Bad), s.log.Subject.Good, s.log.Subject.Bad)
+	}
+	return text
+}
+
+// transition puts the transition of a search that has finished into its view, and returns a
+// text about it.
+func (s *keptSearch) transition(v *searchView, c bisect.Conclusion) string {
+	side := s.search.Stretches()[c.Bad]
+	kind, name, on := "entry", side.From, s.onset
+	if side.From.Offset > 0 {
+		kind = "moment"
+		if on != nil {
+			name = on.Bad // what moves turned bad before the boundary
+		}
+	}
+	bad, good := s.term(bisect.Bad), s.term(bisect.Good)
+	text := fmt.Sprintf("%v is a %s %s after a %s one, %s: a transition\n", name, bad, kind, good, v.Good)
+	if on != nil && v.Conclusive && answer.BeginsGood(c) {
+		text = fmt.Sprintf("%v is the first %s %s\n", name, bad, kind)
+	}
+	switch {
+	case on != nil:
+		at := projection.Millis(on.At)
+		v.Moment, v.At, v.ByEntry = on.Bad.String(), &at, &on.ByEntry
+		text += onsetText(on, side, bad) + "\n"
+	case s.test.Judge != nil:
+		text += "the instant between the two is not known; find it with: sajou-replay bisect run\n"
+	}
+	return text
 }
 
 // purposes are the purposes of judgments in words.
@@ -380,8 +443,8 @@ func (s *keptSearch) report() error {
 	if v.Conflict != "" {
 		return cli.Fail(cli.ExitInconclusive, "the judgments contradict each other at %s; take back the latest with: sajou-replay bisect undo", v.Conflict)
 	}
-	if v.Finished && len(v.Islands) > 0 {
-		return &cli.ExitError{Code: cli.ExitInconclusive}
+	if v.Finished {
+		return exitOf(s.search.Conclusion(), v.Conclusive)
 	}
 	return nil
 }

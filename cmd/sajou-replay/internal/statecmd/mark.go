@@ -197,29 +197,28 @@ With --gone it removes all bookmarks of sessions that the store does not have.`,
 				return err
 			}
 			defer engine.Close()
-			book, err := a.Bookmarks()
-			if err != nil {
-				return err
-			}
 			var remove []bookmark.Bookmark
-			if gone {
-				for b := range book.All("") {
-					if status, _ := statusOf(cmd, engine, &b); status == statusGone {
-						remove = append(remove, b)
+			err = a.ChangeBookmarks(func(book *bookmark.Book) error {
+				if gone {
+					for b := range book.All("") {
+						if status, _ := statusOf(cmd, engine, &b); status == statusGone {
+							remove = append(remove, b)
+						}
 					}
+				} else if remove, err = named(a, engine, book, args); err != nil {
+					return err
 				}
-			} else if remove, err = named(a, engine, book, args); err != nil {
+				for _, b := range remove {
+					book.Remove(b.Session, b.Name)
+				}
+				return nil
+			})
+			if err != nil {
 				return err
 			}
 			o := a.Output()
 			for _, b := range remove {
-				book.Remove(b.Session, b.Name)
 				if err := o.ItemOf(termtext.Printable(fmt.Sprintf("removed @%s of %s", b.Name, b.Session)), b); err != nil {
-					return err
-				}
-			}
-			if len(remove) > 0 {
-				if err := a.WriteBookmarks(book); err != nil {
 					return err
 				}
 			}
@@ -271,19 +270,16 @@ with a bad line changes nothing.`,
 				return err
 			}
 			defer engine.Close()
-			book, err := a.Bookmarks()
+			err = a.ChangeBookmarks(func(book *bookmark.Book) error {
+				for b := range added.All("") {
+					if err := book.Put(b); err != nil {
+						return cli.Misuse("%w", err)
+					}
+				}
+				return nil
+			})
 			if err != nil {
 				return err
-			}
-			for b := range added.All("") {
-				if err := book.Put(b); err != nil {
-					return cli.Misuse("%w", err)
-				}
-			}
-			if added.Len() > 0 {
-				if err := a.WriteBookmarks(book); err != nil {
-					return err
-				}
 			}
 			return a.Output().One(cli.Plural(added.Len(), "bookmark", "bookmarks"), map[string]any{"bookmarks": added.Len()})
 		},

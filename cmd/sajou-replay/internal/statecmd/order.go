@@ -48,7 +48,8 @@ a decision, and signals that are further apart. Ctrl-C prints what is known.
 
 ` + cli.DefinitionsHelp + `
 
-The exit code is 0 if no pair is listed, and 1 if one is.`,
+The exit code is 0 if no pair is listed, and 1 if one is. As JSON the last item is
+{"totals": ...} with the counts.`,
 		Example: `  sajou-replay order
   sajou-replay order night-shift 30..40 --within 500ms --all
   sajou-replay order --within 1s -o jsonl`,
@@ -112,6 +113,13 @@ func (f *orderFlags) run(ctx context.Context, a *cli.App, t *cli.OpenedSession, 
 	if err != nil && !stopped {
 		return err
 	}
+	matter := o.Items
+	if o.JSON() {
+		totals := orderTotals{stats.Pairs, stats.Order, stats.Timing, stats.Same, stats.Open, stats.Other, stats.Apart, stats.Last, stopped}
+		if err := o.ItemOf("", map[string]orderTotals{"totals": totals}); err != nil {
+			return err
+		}
+	}
 	if err := o.End(); err != nil {
 		return err
 	}
@@ -125,7 +133,7 @@ func (f *orderFlags) run(ctx context.Context, a *cli.App, t *cli.OpenedSession, 
 	if stopped {
 		return err
 	}
-	if o.Items > 0 {
+	if matter > 0 {
 		return cli.AnswerNo
 	}
 	return nil
@@ -144,6 +152,19 @@ func isAre(n int) string {
 		return "is"
 	}
 	return "are"
+}
+
+// orderTotals are the counts behind the pairs, as the last item in JSON.
+type orderTotals struct {
+	Pairs       int          `json:"pairs"` // that were swapped
+	Order       int          `json:"order"`
+	Timing      int          `json:"timing"`
+	Same        int          `json:"same"`
+	Open        int          `json:"open"`       // of these, as far as they were folded
+	Other       int          `json:"notSignals"` // pairs that were not searched
+	Apart       int          `json:"apart"`
+	Last        eventlog.Seq `json:"last"`
+	Interrupted bool         `json:"interrupted"`
 }
 
 // swapView is a pair for JSON.

@@ -3,7 +3,6 @@ package statecmd
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
@@ -73,13 +72,4 @@ func patchLines(patch []byte) ([]string, error) {
 		}
 	}
 	return lines, nil
-}
-
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

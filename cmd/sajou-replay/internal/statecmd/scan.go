@@ -12,8 +12,8 @@ import (
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/session"
@@ -48,7 +48,9 @@ changes, 60s at most. A value under way, such as a position, is read at these
 instants only; --every 16ms adds the multiples of a span of session time.
 
 A range may begin and end between entries, as in 19+100ms..19+300ms. A range that
-has no other entry than its first is always searched as with --moments.
+has no other entry than its first is always searched as with --moments. In any
+other one only the entries are examined without --moments; if none of them is
+found, the answer is open, and the exit code 5.
 
 ` + cli.ExpressionHelp + `
 
@@ -61,12 +63,16 @@ performance takes an entity that another performance is animating.
 
 ` + cli.DefinitionsHelp + `
 
+If nothing is found and the expression names a member of the state that no entry
+has, such as a misspelt entity, a remark on stderr tells the nearest name.
+
 In a damaged recording the search goes on behind what cannot be read, with states
 from the first snapshot behind it on, and says what it did not see.
 
 The exit code is 0 if an entry was found, 1 if not, 3 if a part of the recording
-that matters could not be read, and 7 if a picture could not be drawn or the
-expression exceeded its budget at an entry.`,
+that matters could not be read, 5 if the range begins or ends between entries and
+only --moments can answer, and 7 if a picture could not be drawn or the expression
+exceeded its budget at an entry.`,
 		Example: `  sajou-replay scan --where 'entry.type == "tool_result" && !entry.payload.success' --first
   sajou-replay scan --where 'entry.type == "tool_call"' --count
   sajou-replay scan --where 'state.performances.size() > 3'
@@ -92,8 +98,8 @@ expression exceeded its budget at an entry.`,
 			if conflicts {
 				expr = newConflict
 			}
-			if every < 0 || cmd.Flags().Changed("every") && every == 0 {
-				return cli.Misuse("--every %v: must be a span of session time, such as 16ms", every)
+			if cmd.Flags().Changed("every") && every < time.Microsecond {
+				return cli.Misuse("--every %v: must be at least 1µs of session time, such as 16ms", every)
 			}
 			if n := cli.Count(first, last, changes, all); n > 1 {
 				return cli.Misuse("--first, --last, --changes and --all exclude each other")
@@ -133,17 +139,24 @@ expression exceeded its budget at an entry.`,
 				return err
 			}
 			find.count = count
-			stretch, err := momentRange(cmd.Context(), t, over)
+			stretch, err := answer.MomentRange(cmd.Context(), t.Travel, over)
 			if err != nil {
 				return err
 			}
 			if moments || every > 0 || stretch.From.Seq == stretch.To.Seq && stretch.To.Offset > 0 {
 				stretch.Every = every
-				return runMoments(cmd.Context(), a, t, stretch, find)
+				err = runMoments(cmd.Context(), a, t, stretch, find)
+				if errors.Is(err, cli.AnswerNo) {
+					find.remarkMisspelt(cmd.Context(), a, t, stretch)
+				}
+				return err
 			}
 			err = runScan(cmd.Context(), a, t, over, find)
+			if errors.Is(err, cli.AnswerNo) {
+				find.remarkMisspelt(cmd.Context(), a, t, stretch)
+			}
 			if errors.Is(err, cli.AnswerNo) && (stretch.From.Offset > 0 || stretch.To.Offset > 0) {
-				fmt.Fprintln(a.Stderr, "only the entries of the range were examined; --moments looks between them too")
+				return cli.Fail(cli.ExitInconclusive, "no entry within the range is found, but the range begins or ends between entries, where only --moments looks; add --moments")
 			}
 			return err
 		},
@@ -167,9 +180,9 @@ expression exceeded its budget at an entry.`,
 type Finder struct {
 	Predicate replay.EntryPredicate
 	Mode      replay.Mode
-	write     func(o *cli.Output, e *eventlog.Entry) error
-	expensive bool // show progress at each entry
-	values    bool // the value of any type, where it changes
+	write     func(o *cli.Output, text string, line []byte) error // an entry that was found
+	expensive bool                                                // show progress at each entry
+	values    bool                                                // the value of any type, where it changes
 
 	expression *where.Expression // nil for a picture
 	count      bool              // write only how many hits there are
@@ -181,47 +194,14 @@ const newConflict = `state.stage.diagnostics.conflicts > prev.stage.diagnostics.
 // NewFinder compiles an expression into a search of the given mode.
 func NewFinder(expr string, mode replay.Mode) (*Finder, error) {
 	if mode == replay.Changes {
-		x, err := cli.CompileValue(expr)
+		x, err := answer.CompileValue(expr)
 		return &Finder{Mode: mode, expression: x, values: true}, err
 	}
-	p, err := cli.Compile(expr)
+	p, err := answer.Compile(expr)
 	if err != nil {
 		return nil, err
 	}
-	return &Finder{Mode: mode, expression: &p.Expression, write: (*cli.Output).EntryItem, Predicate: predicateOf(p, nil)}, nil
-}
-
-// predicateOf returns a compiled expression as a predicate of a scan. A copy compiles it
-// again, because an expression is for one goroutine.
-func predicateOf(p *where.Predicate, err error) replay.EntryPredicate {
-	if err != nil {
-		return replay.EntryPredicate{Test: func(context.Context, *replay.ScanStep) (bool, error) { return false, err }}
-	}
-	return replay.EntryPredicate{
-		Needs: cli.Needs(&p.Expression),
-		Test:  func(ctx context.Context, s *replay.ScanStep) (bool, error) { return p.Match(ctx, cli.InputOf(s)) },
-		Copy:  func() replay.EntryPredicate { return predicateOf(cli.Compile(p.String())) },
-	}
-}
-
-// valuesOf returns a compiled expression as a valuation: its value as JSON, null if it
-// is missing.
-func valuesOf(x *where.Expression, err error) replay.Valuation[string] {
-	if err != nil {
-		return replay.Valuation[string]{Value: func(context.Context, *replay.ScanStep) (string, error) { return "", err }}
-	}
-	return replay.Valuation[string]{
-		Needs: cli.Needs(x),
-		Value: func(ctx context.Context, s *replay.ScanStep) (string, error) {
-			v, _, err := x.Value(ctx, cli.InputOf(s))
-			if err != nil {
-				return "", err
-			}
-			value, err := cli.Marshal(v)
-			return string(value), err
-		},
-		Copy: func() replay.Valuation[string] { return valuesOf(cli.CompileValue(x.String())) },
-	}
+	return &Finder{Mode: mode, expression: &p.Expression, write: func(o *cli.Output, text string, line []byte) error { return o.Item(text, line) }, Predicate: answer.Matching(p, nil)}, nil
 }
 
 // finder returns a scan by picture. A hit is written with its share of differing
@@ -247,7 +227,7 @@ func (l *imageTest) finder(ctx context.Context, mode replay.Mode) (*Finder, erro
 			}
 			return false, nil
 		}},
-		write: func(o *cli.Output, e *eventlog.Entry) error {
+		write: func(o *cli.Output, text string, line []byte) error {
 			m := now
 			if mode == replay.Last {
 				m = hit
@@ -256,11 +236,10 @@ func (l *imageTest) finder(ctx context.Context, mode replay.Mode) (*Finder, erro
 			if err != nil {
 				return err
 			}
-			line := session.AppendEntryJSON(nil, e)
 			line = append(line[:len(line)-1], `,"differs":`...)
 			line = append(line, share...)
 			line = fmt.Appendf(line, `,"color":%d}`, m.Color)
-			return o.Item(cli.EntryText(e)+"  "+c.Text(m), line)
+			return o.Item(text+"  "+c.Text(m), line)
 		},
 	}, nil
 }
@@ -270,9 +249,10 @@ type scanOf struct {
 	o     *cli.Output
 	meter *cli.ProgressMeter
 	find  *Finder
+	late  *session.Lateness
 	seen  atomic.Uint64 // entries or moments that were examined
 	hits  int
-	gaps  unread
+	gaps  cli.Unread
 }
 
 func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string, find *Finder) error {
@@ -280,7 +260,7 @@ func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string,
 	if err != nil {
 		return err
 	}
-	s := &scanOf{o: a.Output(), meter: cli.NewProgress(a.Stderr), find: find}
+	s := &scanOf{o: a.Output(), meter: cli.NewProgress(a.Stderr), find: find, late: session.NewLateness(t.Log.Entries)}
 	defer s.meter.Clear()
 	err = s.around(ctx, t, from, to)
 	if err != nil && ctx.Err() != nil {
@@ -296,15 +276,15 @@ func runScan(ctx context.Context, a *cli.App, t *cli.OpenedSession, over string,
 func (s *scanOf) around(ctx context.Context, t *cli.OpenedSession, from, to eventlog.Seq) error {
 	needs := s.find.Predicate.Needs
 	if s.find.values {
-		needs = cli.Needs(s.find.expression)
+		needs = answer.Needs(s.find.expression)
 	}
 	for from > 0 {
 		err := s.entries(ctx, t, from, to)
 		if err == nil {
 			return nil
 		}
-		gaps := len(s.gaps.list)
-		next, err := s.gaps.behind(ctx, t, from, to, needs, err)
+		gaps := len(s.gaps.List)
+		next, err := s.gaps.Behind(ctx, t, from, to, needs, err)
 		if err != nil {
 			return err
 		}
@@ -321,10 +301,10 @@ func (s *scanOf) around(ctx context.Context, t *cli.OpenedSession, from, to even
 			}
 		}
 		if s.hits > hits {
-			s.gaps.list = append(s.gaps.list[:gaps], s.gaps.list[gaps+1:]...)
+			s.gaps.List = append(s.gaps.List[:gaps], s.gaps.List[gaps+1:]...)
 			return nil
 		}
-		if to = s.gaps.list[gaps][0] - 1; to < from {
+		if to = s.gaps.List[gaps][0] - 1; to < from {
 			return nil
 		}
 	}
@@ -339,7 +319,7 @@ func (s *scanOf) entries(ctx context.Context, t *cli.OpenedSession, from, to eve
 		}
 	}
 	if s.find.values {
-		for c, err := range replay.ScanValues(ctx, t.Travel, from, to, watched(valuesOf(s.find.expression, nil), step)) {
+		for c, err := range replay.ScanValues(ctx, t.Travel, from, to, watched(answer.Valuing(s.find.expression, nil), step)) {
 			if err != nil {
 				return err
 			}
@@ -354,7 +334,13 @@ func (s *scanOf) entries(ctx context.Context, t *cli.OpenedSession, from, to eve
 		if err != nil {
 			return err
 		}
-		if err := s.hit(func() error { return s.find.write(s.o, &hit.Entry) }); err != nil {
+		if err := s.hit(func() error {
+			text, line, err := cli.MarkedEntry(ctx, s.late, &hit.Entry)
+			if err != nil {
+				return err
+			}
+			return s.find.write(s.o, text, line)
+		}); err != nil {
 			return err
 		}
 	}
@@ -383,7 +369,7 @@ func (s *scanOf) end() error {
 	} else if err := s.o.End(); err != nil {
 		return err
 	}
-	if err := s.gaps.failure("searched"); err != nil {
+	if err := s.gaps.Failure("searched"); err != nil {
 		return err
 	}
 	if s.hits == 0 {
@@ -432,9 +418,5 @@ func watchedPredicate(p replay.EntryPredicate, saw func(*replay.ScanStep)) repla
 // writeValue writes the value of an expression at an entry.
 func writeValue(o *cli.Output, e *eventlog.Entry, value string) error {
 	text := fmt.Sprintf("%6d  %s  %s", e.Seq, cli.ClockText(e.At), termtext.Printable(value))
-	at, err := cli.Marshal(projection.Millis(e.At))
-	if err != nil {
-		return err
-	}
-	return o.Item(text, fmt.Appendf(nil, `{"seq":%d,"at":%s,"value":%s}`, e.Seq, at, value))
+	return o.ItemOf(text, answer.ViewValue(e, value))
 }

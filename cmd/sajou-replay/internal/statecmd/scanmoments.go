@@ -7,26 +7,10 @@ import (
 	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
-	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 )
-
-// momentRange returns the moments of a range; the empty text means all. Without an end it
-// goes on behind the last entry.
-func momentRange(ctx context.Context, t *cli.OpenedSession, text string) (replay.MomentRange, error) {
-	over := replay.MomentRange{To: replay.Moment{Seq: t.Travel.Head().Seq}, Rest: true}
-	if text == "" {
-		return over, nil
-	}
-	parsed, err := replay.ParseRange(text)
-	if err != nil {
-		return over, err
-	}
-	over.Rest = parsed.To == nil
-	over.From, over.To, err = t.Travel.ResolveRange(ctx, parsed)
-	return over, err
-}
 
 // examined counts the moments that a search looks at.
 type examined struct {
@@ -67,9 +51,9 @@ func runMoments(ctx context.Context, a *cli.App, t *cli.OpenedSession, over repl
 	s := &scanOf{o: a.Output(), meter: cli.NewProgress(a.Stderr), find: find}
 	defer s.meter.Clear()
 	var seen examined
-	values := truth(find.Predicate)
+	values := answer.Truth(find.Predicate)
 	if find.values {
-		values = valuesOf(find.expression, nil)
+		values = answer.Valuing(find.expression, nil)
 	}
 	values = watched(values, func(step *replay.ScanStep) {
 		seen.add(step.Kind)
@@ -98,12 +82,12 @@ search:
 				break
 			}
 			reached = iv.Until.Moment
-			if find.Mode != replay.Changes && iv.Value != isTrue {
+			if find.Mode != replay.Changes && iv.Value != answer.True {
 				continue
 			}
 			if find.Mode == replay.Last {
 				if last = &iv; iv.From.Moment.Seq > from {
-					s.gaps = unread{} // they are in front of the answer
+					s.gaps = cli.Unread{} // they are in front of the answer
 				}
 				continue
 			}
@@ -117,7 +101,7 @@ search:
 		if reading == nil {
 			break
 		}
-		next, err := s.gaps.behind(ctx, t, from, over.To.Seq, replay.NeedsState, reading)
+		next, err := s.gaps.Behind(ctx, t, from, over.To.Seq, replay.NeedsState, reading)
 		if err != nil {
 			return cli.ScanError(err)
 		}
@@ -140,37 +124,6 @@ search:
 	return err
 }
 
-// isTrue is the value of an interval at which a predicate holds.
-const isTrue = "true"
-
-// truth returns a predicate as a valuation.
-func truth(p replay.EntryPredicate) replay.Valuation[string] {
-	v := replay.Valuation[string]{Needs: p.Needs, Value: func(ctx context.Context, s *replay.ScanStep) (string, error) {
-		is, err := p.Test(ctx, s)
-		if is {
-			return isTrue, err
-		}
-		return "false", err
-	}}
-	if p.Copy != nil {
-		v.Copy = func() replay.Valuation[string] { return truth(p.Copy()) }
-	}
-	return v
-}
-
-// examinedView is a moment that was examined, for JSON.
-type examinedView struct {
-	Moment string  `json:"moment"`
-	Seq    uint64  `json:"seq"`
-	Offset float64 `json:"offset"` // milliseconds after the entry
-	At     float64 `json:"at"`     // milliseconds of session time
-	Kind   string  `json:"kind"`
-}
-
-func viewExamined(m replay.ExaminedMoment) examinedView {
-	return examinedView{m.Moment.String(), uint64(m.Moment.Seq), projection.Millis(m.Moment.Offset), projection.Millis(m.At), m.Kind.String()}
-}
-
 // writeInterval writes an interval, with its value if that can differ.
 func writeInterval(o *cli.Output, iv *replay.ValueInterval[string], mode replay.Mode) error {
 	var text strings.Builder
@@ -183,13 +136,5 @@ func writeInterval(o *cli.Output, iv *replay.ValueInterval[string], mode replay.
 	if mode == replay.Changes {
 		text.WriteString("  " + termtext.Printable(iv.Value))
 	}
-	from, err := cli.Marshal(viewExamined(iv.From))
-	if err != nil {
-		return err
-	}
-	until, err := cli.Marshal(viewExamined(iv.Until))
-	if err != nil {
-		return err
-	}
-	return o.Item(text.String(), fmt.Appendf(nil, `{"from":%s,"until":%s,"open":%t,"value":%s}`, from, until, iv.Open, iv.Value))
+	return o.ItemOf(text.String(), answer.ViewInterval(iv))
 }

@@ -4,20 +4,16 @@
 package statecmd
 
 import (
-	"cmp"
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/internal/jsonpointer"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
-	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/workspace"
 )
 
@@ -89,11 +85,11 @@ have equal states.`,
 			if digests {
 				return showDigests(a, fold)
 			}
-			limits := stateLimits
+			limits := answer.ShownLimits()
 			if all {
-				limits = noLimits
+				limits = answer.NoLimits()
 			}
-			view, left, err := viewPath(fold, m, rest[1:], limits)
+			view, left, err := answer.State(fold, m, strings.Join(rest[1:], ""), limits)
 			if err != nil {
 				return err
 			}
@@ -168,9 +164,9 @@ not compile, and 5 if states are too large to compare.`,
 				rec.listAll = all
 				return runRecordings(cmd.Context(), a, &rec, args)
 			}
-			limits, most := diffLimits, mostDifferences
+			limits, most := answer.ComparedLimits(), mostDifferences
 			if all {
-				limits, most = noLimits, math.MaxInt
+				limits, most = answer.NoLimits(), math.MaxInt
 			}
 			return runDiff(a, cmd, args, limits, most)
 		},
@@ -182,7 +178,7 @@ not compile, and 5 if states are too large to compare.`,
 	return cmd
 }
 
-func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, most int) error {
+func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits answer.StateLimits, most int) error {
 	t, rest, err := a.OpenSessionAndRest(args)
 	if err != nil {
 		return err
@@ -203,7 +199,7 @@ func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, m
 			return err
 		}
 		var left []string
-		if views[i], left, err = viewPath(fold, m, rest[2:], limits); err != nil {
+		if views[i], left, err = answer.State(fold, m, strings.Join(rest[2:], ""), limits); err != nil {
 			return err
 		}
 		if len(left) > 0 {
@@ -221,136 +217,13 @@ func runDiff(a *cli.App, cmd *cobra.Command, args []string, limits viewLimits, m
 	return showPatch(a, patch, most)
 }
 
-// viewLimits bounds the part of a state that is shown.
-type viewLimits struct {
-	each  int // members or elements of one object or list
-	total int // values in all
-}
-
-var (
-	stateLimits = viewLimits{1000, 200_000}
-	diffLimits  = viewLimits{10_000, 1_000_000}
-	noLimits    = viewLimits{math.MaxInt, math.MaxInt}
-)
-
 // mostDifferences bounds the differences that diff shows.
 const mostDifferences = 10_000
-
-// viewPath returns the view of a fold, which is at m, or the part of it at a path, within limits,
-// and descriptions of the parts that the limits left out.
-func viewPath(fold *projection.Fold, m replay.Moment, path []string, limits viewLimits) (view any, left []string, err error) {
-	whole := map[string]any{"seq": int64(fold.Head().Seq), "at": projection.Millis(fold.At())}
-	for name, state := range fold.States() {
-		whole[name] = state
-		if _, ok := state.(where.Members); !ok {
-			whole[name] = state.View()
-		}
-	}
-	view = whole
-	var names []string
-	switch {
-	case len(path) == 0 || path[0] == "":
-	case strings.HasPrefix(path[0], "/"):
-		for name := range strings.SplitSeq(path[0][1:], "/") {
-			names = append(names, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
-		}
-	default:
-		names = strings.Split(path[0], ".")
-	}
-	for i, name := range names {
-		next, ok := jsonpointer.Member(view, name)
-		if !ok {
-			return nil, nil, cli.Fail(cli.ExitNotFound, "the state at %v has no %s%s", m, strings.Join(names[:i+1], "."), namesOf(view))
-		}
-		view = next
-	}
-	s := shower{limits: limits}
-	view = s.show(strings.Join(names, "."), view)
-	return view, s.left, nil
-}
-
-// shower copies a view, which is read member by member, into values for
-// [cli.Marshal], within limits.
-type shower struct {
-	limits viewLimits
-	made   int
-	left   []string // the parts that were left out
-}
-
-// room returns how many of the n members of the value at name are within the
-// limits, and notes the others.
-func (s *shower) room(name string, n int) int {
-	most := min(n, s.limits.each, max(0, s.limits.total-s.made))
-	s.made += most
-	const mostNotes = 8
-	if most < n && len(s.left) < mostNotes {
-		if s.left = append(s.left, fmt.Sprintf("%d of %d of %s", most, n, termtext.Printable(termtext.Clip(cmp.Or(name, "the state"), 80)))); len(s.left) == mostNotes {
-			s.left = append(s.left, "and more")
-		}
-	}
-	return most
-}
-
-func (s *shower) show(name string, view any) any {
-	below := func(member string) string { return strings.TrimPrefix(name+"."+member, ".") }
-	switch v := view.(type) {
-	case where.Members:
-		names := v.Names()
-		shown := make(map[string]any, min(len(names), s.limits.each))
-		for _, member := range names[:s.room(name, len(names))] {
-			if m, ok := v.Member(member); ok {
-				shown[member] = s.show(below(member), m)
-			}
-		}
-		return shown
-	case map[string]any:
-		names := sortedNames(v)
-		shown := make(map[string]any, min(len(names), s.limits.each))
-		for _, member := range names[:s.room(name, len(names))] {
-			shown[member] = s.show(below(member), v[member])
-		}
-		return shown
-	case []any:
-		shown := make([]any, s.room(name, len(v)))
-		for i := range shown {
-			shown[i] = s.show(name, v[i])
-		}
-		return shown
-	}
-	return view
-}
-
-// namesOf lists the names that exist, for an error about one that does not.
-func namesOf(view any) string {
-	const most = 12
-	var list []string
-	switch v := view.(type) {
-	case where.Members:
-		list = slices.Sorted(slices.Values(v.Names()))
-	case map[string]any:
-		list = sortedNames(v)
-	case []any:
-		return fmt.Sprintf("; it is a list of %d, indexed from 0", len(v))
-	default:
-		return "; it has no members"
-	}
-	if len(list) == 0 {
-		return "; it is empty"
-	}
-	if len(list) > most {
-		list = append(list[:most], "…")
-	}
-	return "; it has " + strings.Join(list, ", ")
-}
 
 func showDigests(a *cli.App, fold *projection.Fold) error {
 	o := a.Output()
 	for _, d := range fold.Digests() {
-		value, err := cli.Marshal(struct {
-			Projection string `json:"projection"`
-			Version    uint32 `json:"version"`
-			Digest     string `json:"digest"`
-		}{d.Name, d.Version, fmt.Sprintf("%016x", d.Sum)})
+		value, err := cli.Marshal(answer.ViewDigest(d))
 		if err != nil {
 			return err
 		}

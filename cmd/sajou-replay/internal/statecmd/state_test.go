@@ -15,6 +15,7 @@ import (
 
 	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -24,18 +25,18 @@ func TestDiffIsBounded(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	record(t, store, 20)
 	a := &cli.App{Store: store, Format: "text", Stdout: io.Discard, Stderr: io.Discard}
-	diff := func(limits viewLimits, most int) error {
+	diff := func(limits answer.StateLimits, most int) error {
 		cmd := &cobra.Command{}
 		cmd.SetContext(t.Context())
 		return runDiff(a, cmd, []string{"1", "end"}, limits, most)
 	}
-	for _, limits := range []viewLimits{{2, 100_000}, {1000, 10}} {
+	for _, limits := range []answer.StateLimits{{Each: 2, Total: 100_000}, {Each: 1000, Total: 10}} {
 		err := diff(limits, mostDifferences)
 		if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitInconclusive || !strings.Contains(err.Error(), "too large to compare") {
 			t.Errorf("with the limits %v: %v", limits, err)
 		}
 	}
-	assert.ErrorIs(t, diff(diffLimits, mostDifferences), cli.AnswerNo, "with room for all")
+	assert.ErrorIs(t, diff(answer.ComparedLimits(), mostDifferences), cli.AnswerNo, "with room for all")
 	var b strings.Builder
 	a = &cli.App{Stdout: &b, Stderr: &b, Format: "jsonl"}
 	if err := showPatch(a, []byte(`[{"op":"add","path":"/a","value":1},{"op":"add","path":"/b","value":2}]`), 1); !errors.Is(err, cli.AnswerNo) ||

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
-	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/answer"
 	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
@@ -33,14 +32,26 @@ func Why(a *cli.App) *cobra.Command {
 	var w whyFlags
 	cmd := &cobra.Command{
 		Use:   "why [SESSION] ADDR [PATH]",
-		Short: "Show what a value of the stage depends on, or its smallest cause",
-		Long: `Why shows the causal slice of a value of the stage at a moment: the acts that
-set it, the performances with the signals that began and ended them, the guards
-and conditions that decided, and the declarations in force. PATH is one that state
-takes, such as stage.entities.smith.x; without one it is the whole stage. A ~
-marks an entry that the value may depend on; all other lines are exact.
+		Short: "Show what a value depends on, or its smallest cause",
+		Long: `Why shows the causal slice of a value at a moment: what it depends on, and what
+that depends on. PATH is one that state takes, such as stage.entities.smith.x or
+director.turn; without one it is the whole stage. A ~ marks an entry that the
+value may depend on; all other lines are exact.
 
-The result is checked by a replay with the signals of the slice alone, which must
+Of a value of the stage it follows the acts that set it, the performances with the
+signals that began and ended them, the guards and conditions that decided, and the
+declarations in force; and of a signal that an episode has made, the event of the
+director behind it.
+
+Of a value of the world it follows the effects that set its parts, the intents
+that asked for them, their generations, what the agent had been sent when it asked
+(the view that the intent names), and the effects that this view shows.
+
+Of a value of the director it follows the events that set its parts: of a beat the
+verdict, the judgment and the response, the guidance that directed it, and what it
+requires; the turns with their input, the choices and what caused a flag.
+
+A slice of the stage is checked by a replay with its signals alone, which must
 give the same value. If they do not suffice, further signals are added, and the
 last line says so. --dot and --svg write the graph instead, to stdout or -O FILE.
 
@@ -48,14 +59,17 @@ last line says so. --dot and --svg write the graph instead, to stdout or -O FILE
 moment is still the same. With --where an expression must be true then instead,
 and with --image the picture must differ from the PNG, or with --same be equal.
 The result is one such set; there may be others. With -O FILE.jsonl it is written
-as a recording of its own, and the declarations that it needs beside it.
+as a recording of its own, and the declarations that it needs beside it; nothing
+is written if the condition holds without any signal.
 
 ` + cli.DefinitionsHelp + `
 
 The exit code is 0, 1 if the condition does not hold at the moment, or not in a
-recording of its own, and 4 if there is no such moment or value.`,
+recording of its own, and 4 if there is no such moment, or the state never had
+such a value.`,
 		Example: `  sajou-replay why 38 stage.entities.smith.strength
   sajou-replay why 38 stage.entities.smoke --dot
+  sajou-replay why end world.entities.A.last_message --session conversation
   sajou-replay why 38 stage.entities.smith.strength --minimize -O cause.jsonl
   sajou-replay why 38 --minimize --where 'state.stage.entities.smoke.visible'`,
 		Args: cli.Between(1, 3),
@@ -127,26 +141,12 @@ func (w *whyFlags) check(cmd *cobra.Command) error {
 // noSlice gives the errors of package provenance their exit codes.
 func noSlice(err error) error {
 	switch {
-	case errors.Is(err, provenance.ErrNoSlice), errors.Is(err, provenance.ErrPath):
+	case errors.Is(err, provenance.ErrNoSlice), errors.Is(err, provenance.ErrPath), errors.Is(err, provenance.ErrNever):
 		return cli.Fail(cli.ExitNotFound, "%w", err)
 	case errors.Is(err, provenance.ErrUnmet), errors.Is(err, provenance.ErrStandalone):
 		return cli.Fail(cli.ExitNo, "%w", err)
 	}
 	return err
-}
-
-type nodeView struct {
-	Kind   string     `json:"kind"`
-	Text   string     `json:"text"`
-	Seq    uint64     `json:"seq,omitempty"`
-	Moment momentView `json:"moment"`
-}
-
-type edgeView struct {
-	From   int    `json:"from"`
-	To     int    `json:"to"`
-	Reason string `json:"reason"`
-	Exact  bool   `json:"exact"`
 }
 
 func (w *whyFlags) showSlice(a *cli.App, s *provenance.Slice) error {
@@ -164,27 +164,6 @@ func (w *whyFlags) showSlice(a *cli.App, s *provenance.Slice) error {
 			return err
 		})
 	}
-	v := struct {
-		Path      string         `json:"path"`
-		Moment    momentView     `json:"moment"`
-		Value     any            `json:"value"`
-		Exists    bool           `json:"exists"`
-		Nodes     []nodeView     `json:"nodes"`
-		Edges     []edgeView     `json:"edges"`
-		Signals   []eventlog.Seq `json:"signals"`
-		Of        int            `json:"of"`
-		Precision string         `json:"precision"`
-	}{s.Path.String(), viewMoment(s.Moment), s.Value, s.Has, []nodeView{}, []edgeView{}, s.Signals, s.Of, s.Precision.String()}
-	if v.Signals == nil {
-		v.Signals = []eventlog.Seq{}
-	}
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		v.Nodes = append(v.Nodes, nodeView{n.Kind, n.Text, uint64(n.Seq), viewMoment(n.Moment)})
-	}
-	for _, e := range s.Edges {
-		v.Edges = append(v.Edges, edgeView(e))
-	}
 	value := "not there"
 	if s.Has {
 		value = shortValue(s.Value)
@@ -192,14 +171,25 @@ func (w *whyFlags) showSlice(a *cli.App, s *provenance.Slice) error {
 	text := fmt.Sprintf("%s at %v: %s\n%s", termtext.Printable(s.Path.String()), s.Moment, value, termtext.PrintableLines(s.Text()))
 	note := ", checked by a replay"
 	switch s.Precision {
+	case provenance.AsRecorded:
+		text += fmt.Sprintf("%d of %s, as they were recorded%s\n", len(s.Entries), cli.Plural(int(s.Moment.Seq), "entry", "entries"), cutText(s))
+		return a.Output().One(text, answer.ViewSlice(s))
 	case provenance.WithPerformances:
 		note = "; the edges alone did not suffice, so all performances of these signals count"
 	case provenance.AllSignals:
 		note = "; a replay with fewer gave another value, see --minimize"
 	case provenance.FromEdges:
 	}
-	text += fmt.Sprintf("%d of %s%s\n", len(s.Signals), cli.Plural(s.Of, "signal", "signals"), note)
-	return a.Output().One(text, v)
+	text += fmt.Sprintf("%d of %s%s%s\n", len(s.Signals), cli.Plural(s.Of, "signal", "signals"), note, cutText(s))
+	return a.Output().One(text, answer.ViewSlice(s))
+}
+
+// cutText says that a graph is not complete.
+func cutText(s *provenance.Slice) string {
+	if s.Cut {
+		return "; there are more, which are left out"
+	}
+	return ""
 }
 
 // condition returns what --minimize keeps.
@@ -215,38 +205,20 @@ func (w *whyFlags) condition(ctx context.Context, t *cli.OpenedSession, m replay
 			return err == nil && c.Wrong(measured), err
 		}, nil
 	case w.where != "":
-		p, err := cli.Compile(w.where)
+		p, err := answer.Compile(w.where)
 		if err != nil {
 			return nil, err
-		}
-		if p.NeedsPrev() {
-			return nil, cli.Misuse("--where must not read prev, because one moment is kept and not the one before")
 		}
 		if err := t.FoldFor(&p.Expression); err != nil {
 			return nil, err
 		}
-		e, err := t.Travel.Entry(ctx, max(m.Seq, 1))
-		if err != nil {
-			return nil, err
+		holds, err := answer.Holding(ctx, t.Travel, m, p)
+		if errors.Is(err, answer.ErrReadsPrev) {
+			return nil, cli.Misuse("--where: %w", err)
 		}
-		return func(ctx context.Context, f *projection.Fold) (bool, error) {
-			return p.Match(ctx, cli.InputOf(&replay.ScanStep{Entry: &e, Fold: f}))
-		}, nil
+		return holds, err
 	}
 	return provenance.Same(ctx, t.Travel, path, m)
-}
-
-// minimal finds the minimal signals; the slice of the path is the first guess.
-func minimal(ctx context.Context, t *cli.OpenedSession, m replay.Moment, path provenance.StatePath, holds provenance.Criterion) (provenance.Minimal, error) {
-	var guess []eventlog.Seq
-	s, err := provenance.Why(ctx, t.Travel, path, m)
-	switch {
-	case err == nil:
-		guess = s.Signals
-	case !errors.Is(err, provenance.ErrNoSlice):
-		return provenance.Minimal{}, err
-	}
-	return provenance.Minimize(ctx, t.Travel, m, holds, guess)
 }
 
 func (w *whyFlags) showMinimal(ctx context.Context, a *cli.App, t *cli.OpenedSession, m replay.Moment, path provenance.StatePath) error {
@@ -254,20 +226,11 @@ func (w *whyFlags) showMinimal(ctx context.Context, a *cli.App, t *cli.OpenedSes
 	if err != nil {
 		return noSlice(err)
 	}
-	least, err := minimal(ctx, t, m, path, holds)
+	least, err := answer.Minimize(ctx, t.Travel, m, path, holds)
 	if err != nil {
 		return noSlice(err)
 	}
-	v := struct {
-		Moment  momentView     `json:"moment"`
-		Signals []eventlog.Seq `json:"signals"`
-		Of      int            `json:"of"`
-		Runs    int            `json:"replays"`
-		Files   []string       `json:"files,omitempty"`
-	}{viewMoment(m), slices.Clone(least.Signals), least.Of, least.Runs, nil}
-	if v.Signals == nil {
-		v.Signals = []eventlog.Seq{}
-	}
+	v := answer.ViewMinimal(&least)
 	var text strings.Builder
 	for _, seq := range least.Signals {
 		e, err := t.Travel.Entry(ctx, seq)
@@ -275,6 +238,10 @@ func (w *whyFlags) showMinimal(ctx context.Context, a *cli.App, t *cli.OpenedSes
 			return err
 		}
 		text.WriteString(cli.EntryText(&e) + "\n")
+	}
+	if len(least.Signals) == 0 {
+		fmt.Fprintf(&text, "holds without any signal, so there is no cause to write: 0 of %s (%s)\n", cli.Plural(least.Of, "signal", "signals"), cli.Plural(least.Runs, "replay", "replays"))
+		return a.Output().One(text.String(), v)
 	}
 	fmt.Fprintf(&text, "%d of %s; none of them can be left out (%s)\n", len(least.Signals), cli.Plural(least.Of, "signal", "signals"), cli.Plural(least.Runs, "replay", "replays"))
 	if w.out != "" {

@@ -29,7 +29,8 @@ formats characters that a terminal acts on are written as escapes.
 
 --lines bounds what is shown of the input and of the output of a tool. Usage of
 tokens, states and types of signals that the protocol does not define are left
-out; "info" and "cat" have them.`,
+out; "info" and "cat" have them. Of a fork, the line below the title says that it
+was never recorded.`,
 		Example: `  sajou-replay transcript
   sajou-replay transcript night-shift 30.. --format md
   sajou-replay transcript --from 20 --to end-10 --format html --lines 40`,
@@ -65,7 +66,11 @@ out; "info" and "cat" have them.`,
 				lines = -1
 			}
 			o := a.Output()
-			w := transcript.New(o, kind, transcript.Options{Title: t.Name, Lines: lines})
+			_, note, err := t.Fork(cmd.Context())
+			if err != nil {
+				return err
+			}
+			w := transcript.New(o, kind, transcript.Options{Title: t.Name, Note: note, Lines: lines})
 			err = t.Each(cmd.Context(), 1, last, func(e *eventlog.Entry) error {
 				if e.Kind != eventlog.KindSignal {
 					return nil
