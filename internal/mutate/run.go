@@ -343,15 +343,16 @@ func (l *lab) judge(p *program, c *change) (by string, err error) {
 			return "", l.ctx.Err()
 		}
 		if err != nil {
-			if out.late {
-				return "the time limit of " + filepath.Base(p.dir), nil
-			}
-			// A test that fails only sometimes has not noticed anything.
-			if out, err = l.exec(p, c.number, "", limit, testArgs(units[:n])...); err != nil {
-				return failed(out.text, filepath.Base(p.dir)), nil //nolint:nilerr // a test that fails has caught the change
-			}
-			if l.ctx.Err() != nil {
+			// A test that fails only sometimes has not noticed anything, nor has one that a busy
+			// machine kept waiting.
+			if out, err = l.exec(p, c.number, "", 2*limit, testArgs(units[:n])...); l.ctx.Err() != nil {
 				return "", l.ctx.Err()
+			}
+			switch {
+			case err != nil && out.late:
+				return "the time limit of " + filepath.Base(p.dir), nil
+			case err != nil:
+				return failed(out.text, filepath.Base(p.dir)), nil //nolint:nilerr // a test that fails has caught the change
 			}
 		}
 		units = units[n:]
