@@ -80,33 +80,17 @@ func (q *request) blameHistory() error {
 	if err != nil {
 		return err
 	}
-	l, err := q.newList()
-	if err != nil {
-		return err
-	}
-	s, err := q.session()
-	if err != nil {
-		return err
-	}
-	m, v, err := q.resolve(s, "at")
-	if err != nil {
-		return err
-	}
-	if l.lines {
-		v = v.in("lines")
-	}
-	if q.known(v) {
+	return q.listAtMoment(func(s *recorded, m replay.Moment, l *list) error {
+		for setting, err := range provenance.History(q.ctx, s.travel, path, m) {
+			if err != nil {
+				return err
+			}
+			if err := l.add(answer.ViewSetting(&setting)); err != nil {
+				return err
+			}
+		}
 		return nil
-	}
-	for setting, err := range provenance.History(q.ctx, s.travel, path, m) {
-		if err != nil {
-			return err
-		}
-		if err := l.add(answer.ViewSetting(&setting)); err != nil {
-			return err
-		}
-	}
-	return l.send()
+	})
 }
 
 // blameFile lists the lines of a file with the calls that wrote them.

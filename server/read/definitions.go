@@ -50,48 +50,30 @@ func (room *Library) definitionRoutes() []route.Endpoint {
 
 // definitions lists what is in force.
 func (q *request) definitions() error {
-	l, err := q.newList()
-	if err != nil {
-		return err
-	}
-	s, err := q.session()
-	if err != nil {
-		return err
-	}
-	m, v, err := q.resolve(s, "at")
-	if err != nil {
-		return err
-	}
-	if l.lines {
-		v = v.in("lines")
-	}
-	if q.known(v) {
-		return nil
-	}
-	fold, err := s.travel.At(q.ctx, m)
-	if err != nil {
-		return err
-	}
-	if st := session.StageOf(fold); st != nil && st.Scene() != nil && st.Scene() != scene.Default() {
-		sc := st.Scene()
-		if err := l.add(answer.ViewDeclaration(sc.Word(), sc.Name(), sc.Value())); err != nil {
+	return q.listAtMoment(func(s *recorded, m replay.Moment, l *list) error {
+		fold, err := s.travel.At(q.ctx, m)
+		if err != nil {
 			return err
 		}
-	}
-	if p, ok := fold.State(session.ProjectionPerformances).(replay.Choreographer); ok {
-		for d := range p.Scheduler().Catalog().All() {
-			if err := l.add(answer.ViewDeclaration(d.Word(), d.Name(), d.Value())); err != nil {
+		if st := session.StageOf(fold); st != nil && st.Scene() != nil && st.Scene() != scene.Default() {
+			sc := st.Scene()
+			if err := l.add(answer.ViewDeclaration(sc.Word(), sc.Name(), sc.Value())); err != nil {
 				return err
 			}
 		}
-	}
-	if d := session.DirectorOf(fold); d != nil && d.Declared() != nil {
-		e := d.Declared()
-		if err := l.add(answer.ViewDeclaration(e.Word(), e.ID, e.Value())); err != nil {
-			return err
+		if p, ok := fold.State(session.ProjectionPerformances).(replay.Choreographer); ok {
+			for d := range p.Scheduler().Catalog().All() {
+				if err := l.add(answer.ViewDeclaration(d.Word(), d.Name(), d.Value())); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	return l.send()
+		if d := session.DirectorOf(fold); d != nil && d.Declared() != nil {
+			e := d.Declared()
+			return l.add(answer.ViewDeclaration(e.Word(), e.ID, e.Value()))
+		}
+		return nil
+	})
 }
 
 // define brings the declarations of the body into force.

@@ -49,6 +49,24 @@ func (q *request) atMoment(form string, give func(s *recorded, m replay.Moment) 
 	return give(s, m)
 }
 
+// listAtMoment answers with the list that give fills, of the moment of the parameter at.
+func (q *request) listAtMoment(give func(s *recorded, m replay.Moment, l *list) error) error {
+	l, err := q.newList()
+	if err != nil {
+		return err
+	}
+	form := ""
+	if l.lines {
+		form = "lines"
+	}
+	return q.atMoment(form, func(s *recorded, m replay.Moment) error {
+		if err := give(s, m, l); err != nil {
+			return err
+		}
+		return l.send()
+	})
+}
+
 // newRequest reads the query of a request. Parameters that the description does not have
 // are refused, because a misspelled one would change the meaning of the answer.
 func newRequest(room *Library, w http.ResponseWriter, r *http.Request, doc *route.Doc) (*request, error) {

@@ -124,30 +124,11 @@ func (q *request) board() error {
 	if err != nil {
 		return err
 	}
-	s, err := q.session()
-	if err != nil {
+	return q.listAtMoment(func(s *recorded, m replay.Moment, l *list) error {
+		err := answer.Board(q.ctx, s.travel, m.Seq, verdicts, l.add)
+		if errors.Is(err, history.ErrNoEpisode) {
+			return &problem.Details{Code: problem.NotFound, Detail: err.Error(), Err: err}
+		}
 		return err
-	}
-	m, v, err := q.resolve(s, "at")
-	if err != nil {
-		return err
-	}
-	l, err := q.newList()
-	if err != nil {
-		return err
-	}
-	if l.lines {
-		v = v.in("lines")
-	}
-	if q.known(v) {
-		return nil
-	}
-	err = answer.Board(q.ctx, s.travel, m.Seq, verdicts, l.add)
-	if errors.Is(err, history.ErrNoEpisode) {
-		return &problem.Details{Code: problem.NotFound, Detail: err.Error(), Err: err}
-	}
-	if err != nil {
-		return err
-	}
-	return l.send()
+	})
 }

@@ -28,6 +28,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -121,14 +122,7 @@ func Install(text []byte, c HookCommand) ([]byte, error) {
 	}
 }
 
-func known(event string) bool {
-	for _, e := range Events() {
-		if e == event {
-			return true
-		}
-	}
-	return false
-}
+func known(event string) bool { return slices.Contains(Events(), event) }
 
 // Remove returns the text without the hooks that [Install] has added.
 func Remove(text []byte) ([]byte, error) {
