@@ -27,12 +27,12 @@ import (
 	"github.com/sajou-dev/sajou-go/server/record"
 )
 
-// clients runs all clients for a time.
+// clients runs all clients for a time, and until each kind has completed an act.
 func (s *soak) clients(ctx context.Context, eng *sajou.Engine, length time.Duration) {
-	ctx, cancel := lasting(ctx, length)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var all sync.WaitGroup
-	for _, kind := range []struct {
+	defer time.AfterFunc(length+slowest, cancel).Stop()
+	kinds := []struct {
 		name  string
 		count int
 		act   func(*client) error
@@ -45,7 +45,15 @@ func (s *soak) clients(ctx context.Context, eng *sajou.Engine, length time.Durat
 		{"stall", 4, (*client).stall},
 		{"lie", 2, (*client).lie},
 		{"act", 1, (*client).actAsNear},
-	} {
+	}
+	begun := time.Now()
+	completed := func(kind string) {
+		if acted := s.act(kind); acted == len(kinds) && time.Since(begun) >= length {
+			cancel()
+		}
+	}
+	var all sync.WaitGroup
+	for _, kind := range kinds {
 		for i := range kind.count {
 			all.Go(func() {
 				c := s.client(ctx, fmt.Sprint(kind.name, " ", i))
@@ -58,7 +66,7 @@ func (s *soak) clients(ctx context.Context, eng *sajou.Engine, length time.Durat
 						s.fault(fmt.Errorf("%s: %w", c.name, err))
 						c.wait(100 * time.Millisecond)
 					default:
-						s.act(kind.name)
+						completed(kind.name)
 					}
 				}
 			})

@@ -39,6 +39,7 @@ const (
 	moreFiles      = 16
 	moreHeap       = 64 << 20 // bytes
 	returnWithin   = 30 * time.Second
+	slowest        = 30 * time.Second // that all kinds of clients may be to complete an act
 )
 
 // usage is what the process holds.
@@ -127,10 +128,12 @@ func (s *soak) fault(err error) {
 	}
 }
 
-func (s *soak) act(kind string) {
+// act counts a completed act, and returns the number of kinds that have completed one.
+func (s *soak) act(kind string) (kinds int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acts[kind]++
+	return len(s.acts)
 }
 
 // run runs the clients for a time and checks what they left.
