@@ -156,22 +156,34 @@ type turn struct {
 	*Agents
 	right *writer.Turn
 	now   time.Duration
+	last  bool // what the turn kept is not folded, and the turn uses the state no more
 }
 
 func (a *Agents) turn(ctx context.Context, f func(*turn) error) error {
 	return a.w.Decide(ctx, func(right *writer.Turn) error {
-		t := &turn{a, right, right.Now()}
+		t := &turn{Agents: a, right: right, now: right.Now()}
 		a.answers.begin(right)
-		defer t.arm()
+		defer t.end()
 		return f(t)
 	})
 }
 
-// keep records decided records, all or none, and folds them. A record that is the
+// end arms the deadline timer, when the state is that behind the turn.
+func (t *turn) end() {
+	if !t.last {
+		t.arm()
+		return
+	}
+	a := t.Agents
+	t.right.Then(func() { a.w.Look(func(*projection.Fold) { a.arm() }) })
+}
+
+// keep records decided records, all or none, and folds them: at once, or with last set
+// while the disk works, and then the turn must not use the state again. A record that is the
 // final outcome of a request ends a batch, and the batch has the key of the
 // request: this is how the log itself remembers outcomes. The log syncs the batches
 // of a turn together.
-func (t *turn) keep(records []signal.Record) (*eventlog.Ticket, error) {
+func (t *turn) keep(records []signal.Record, last bool) (*eventlog.Ticket, error) {
 	if err := t.answers.err; err != nil {
 		return nil, err // the lookup failed, so nothing may be decided
 	}
@@ -184,7 +196,7 @@ func (t *turn) keep(records []signal.Record) (*eventlog.Ticket, error) {
 				eventlog.ErrTooLarge, size, t.cfg.MaxEntry)
 		}
 	}
-	var last *eventlog.Ticket
+	var ticket *eventlog.Ticket
 	for len(records) > 0 {
 		n, size, key := 0, 0, ""
 		for n < len(records) && key == "" && (n == 0 || size+len(records[n].Value) <= maxBatchSize) && n < maxBatchRecords {
@@ -194,13 +206,13 @@ func (t *turn) keep(records []signal.Record) (*eventlog.Ticket, error) {
 			}
 			n++
 		}
-		ticket, err := t.batch(records[:n], key)
-		if err != nil {
+		var err error
+		if ticket, err = t.batch(records[:n], key, last && n == len(records)); err != nil {
 			return nil, err
 		}
-		last, records = ticket, records[n:]
+		records = records[n:]
 	}
-	return last, nil
+	return ticket, nil
 }
 
 // Bounds of batches.
@@ -217,7 +229,7 @@ const (
 )
 
 // batch records one batch. Without records it records a mark that time has passed.
-func (t *turn) batch(records []signal.Record, key string) (*eventlog.Ticket, error) {
+func (t *turn) batch(records []signal.Record, key string, last bool) (*eventlog.Ticket, error) {
 	c := &t.drafts
 	c.Reset()
 	if len(records) == 0 {
@@ -226,10 +238,11 @@ func (t *turn) batch(records []signal.Record, key string) (*eventlog.Ticket, err
 	for _, r := range records {
 		c.Record(eventlog.KindEffect, t.now, r.Word, r.Value)
 	}
-	ticket, err := t.right.Keep(writer.Proposal{Drafts: c.List(), Key: key, Fresh: t.answers.absent(key)})
+	ticket, err := t.right.Keep(writer.Proposal{Drafts: c.List(), Key: key, Fresh: t.answers.absent(key), Last: last})
 	if err != nil {
 		return nil, err
 	}
+	t.last = last
 	for i := range records {
 		if agent, reqID, answer, ok := agents.FinalOutcomeOf(records[i]); ok {
 			t.answers.note(agent, reqID, answer)
@@ -264,7 +277,7 @@ func (a *Agents) do(ctx context.Context, decide func(*turn) ([]signal.Record, er
 	return a.turn(ctx, func(t *turn) error {
 		records, err := decide(t)
 		if err == nil {
-			_, err = t.keep(records)
+			_, err = t.keep(records, false)
 		}
 		if err == nil && after != nil {
 			after(t)

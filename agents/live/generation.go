@@ -150,7 +150,7 @@ func (g *Agent) Cancel(ctx context.Context, reqID string) (found bool, err error
 			records = t.core.Withdraw(g.id, reqID)
 		}
 		found = w.running.drop(g.id, reqID) || inLine || runs
-		ticket, err := t.keep(records)
+		ticket, err := t.keep(records, false)
 		if inLine {
 			r := &agents.Rejection{
 				Code: agents.ErrCancelled, Recovery: agents.Regenerate, AgentID: g.id, ReqID: reqID, Reason: agents.ReasonUser,

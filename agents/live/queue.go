@@ -81,12 +81,14 @@ func (t *turn) drain() {
 	}
 	for t.intake.Len() > 0 {
 		// The intake hands out portions in which agents take turns.
-		for _, next := range t.intake.Take(t.core, t.core.Config().MaxQuantum, math.Inf(1)) {
+		taken := t.intake.Take(t.core, t.core.Config().MaxQuantum, math.Inf(1))
+		for i, next := range taken {
 			t.answers.err = nil // a failed lookup concerns one submission only
 			began := t.cfg.Now()
 			d := t.core.Decide(t.now, agents.Quantum{}, []agents.Submission{next.Submission})
 			decided := t.cfg.Now()
-			ticket, err := t.keep(d.Records)
+			last := i == len(taken)-1 && t.intake.Len() == 0
+			ticket, err := t.keep(d.Records, last)
 			for _, c := range t.waiting[next.Ticket] {
 				// The wait includes the decisions before it in this turn.
 				c.took.Wait = max(began.Sub(c.began), 0)

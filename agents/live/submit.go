@@ -152,7 +152,7 @@ func (a *Agents) decide(
 		turned := t.cfg.Now()
 		d := f(t, t.inwardAll(subs))
 		made := t.cfg.Now()
-		ticket, err := t.keep(d.Records)
+		ticket, err := t.keep(d.Records, false)
 		if err != nil {
 			return err
 		}
@@ -238,7 +238,7 @@ func (a *Agents) Tick(ctx context.Context, tick Tick) (decided int, err error) {
 		began := t.cfg.Now()
 		d := t.core.Decide(t.now, q, agents.Submissions(taken))
 		made := t.cfg.Now()
-		ticket, err := t.keep(d.Records)
+		ticket, err := t.keep(d.Records, false)
 		applied := t.cfg.Now()
 		for i := range taken {
 			for _, c := range t.waiting[taken[i].Ticket] { // of the whole quantum, behind the wait for its tick

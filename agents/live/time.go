@@ -23,25 +23,26 @@ type deadlineTimer struct {
 	late bool // it fired, and what was due could not be recorded
 }
 
-// arm sets the timer for the next deadline. It runs at the end of each turn.
-func (t *turn) arm() {
-	al := &t.timer
-	at, ok := t.core.Next()
-	ok = ok && t.clock.Runs() && t.w.Context().Err() == nil && t.w.Err() == nil
+// arm sets the timer for the next deadline. It runs at the end of each turn. The caller
+// holds the lock of the writer's fold.
+func (a *Agents) arm() {
+	al := &a.timer
+	at, ok := a.core.Next()
+	ok = ok && a.clock.Runs() && a.w.Context().Err() == nil && a.w.Err() == nil
 	if al.set && ok && al.at == at {
 		return
 	}
 	late := al.late
-	t.disarm()
+	a.disarm()
 	if !ok {
 		return
 	}
-	wait := t.clock.Until(at)
+	wait := a.clock.Until(at)
 	if late {
 		wait = writer.MaxWake
 	}
 	al.at, al.set = at, true
-	al.stop = t.cfg.AfterFunc(wait, t.ring)
+	al.stop = a.cfg.AfterFunc(wait, a.ring)
 }
 
 // disarm stops the timer. The caller holds the lock of the writer's fold.
@@ -71,14 +72,14 @@ func (a *Agents) ring() {
 // has passed, from which they follow.
 func (t *turn) due() error {
 	if over := t.core.Expire(t.now); len(over) > 0 {
-		if _, err := t.keep(over); err != nil {
+		if _, err := t.keep(over, false); err != nil {
 			return err
 		}
 	}
 	if !t.core.Due(t.now) {
 		return nil
 	}
-	_, err := t.batch(nil, "")
+	_, err := t.batch(nil, "", false)
 	return err
 }
 

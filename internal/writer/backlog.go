@@ -3,6 +3,7 @@ package writer
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -172,6 +173,7 @@ func (b *backlog) rung() step {
 func (w *Writer) follow() {
 	switch w.backlog.next(false, w.due) {
 	case stepHere:
+		runtime.Gosched() // to the goroutine of the store that writes and syncs: it is next on this processor
 		w.catchUp()
 	case stepAside:
 		w.group.folds.Go(w.foldAside)

@@ -95,6 +95,11 @@ type Proposal struct {
 	// Fresh says that Key has been looked up in this turn and was not found.
 	Fresh bool
 
+	// Last says that the turn does not use the state behind the batch, a decision of
+	// effects alone. It is then folded while the disk works, so that who waits for the disk
+	// does not wait for the fold too. It has no effect while the reactor reacts.
+	Last bool
+
 	// After is the session's position after a plain record. Nil says that the batch is
 	// a decision: its entries have the turn's time, and in a session of the wall clock
 	// whose origin is unknown, an entry before them records the origin.
@@ -103,11 +108,14 @@ type Proposal struct {
 
 // Keep appends a batch to the session. It puts the session's first entry before
 // it where there is none, and has the reactor extend it. In a turn that holds the
-// fold the batch is folded at once, otherwise when the round has been handed to
-// the store. A decision whose key was seen before is an error; a plain record gets
-// the first outcome then.
+// fold the batch is folded at once, unless it is the last one, and otherwise when the
+// round has been handed to the store. A decision whose key was seen before is an error; a
+// plain record gets the first outcome then.
 func (t *Turn) Keep(b Proposal) (*eventlog.Ticket, error) {
 	w := t.writer
+	if t.held {
+		w.foldBacklog() // of a batch that was said to be the last one
+	}
 	if w.next.reacts {
 		if err := t.CatchUp(); err != nil {
 			return nil, err
@@ -133,7 +141,7 @@ func (t *Turn) Keep(b Proposal) (*eventlog.Ticket, error) {
 	}
 	p.head = ticket.Head()
 	w.clock.follow(&p.Frontier)
-	if !t.held {
+	if b.Last && !p.reacts || !t.held { // effects do not begin to make the reactor react
 		w.next = p
 		w.backlog.add(ticket, w.log.Head().Seq)
 		t.round.Then(w.follow)
@@ -185,6 +193,10 @@ func (t *Turn) refused(b *Proposal, err error) (*eventlog.Ticket, error) {
 	}
 	return nil, err
 }
+
+// Then registers f to run when the round has been handed to the store, before its writers
+// wake; see [eventlog.Round.Then].
+func (t *Turn) Then(f func()) { t.round.Then(f) }
 
 // Repeat returns the first outcome of an idempotency key, nil when there is none.
 func (t *Turn) Repeat(key string) (*eventlog.Ticket, error) { return t.round.Repeat(key) }

@@ -120,6 +120,53 @@ func TestDecisionsSeeTheNewestState(t *testing.T) {
 	require.Equal(t, time.Second, w.Clock().Now())
 }
 
+// The last decision of a turn is folded once the round has been handed to the store, and
+// before its writer wakes. One that comes nevertheless is decided on the state behind it.
+func TestLastDecision(t *testing.T) {
+	_, w, _ := open(t, session.TimeManual, nil)
+	w.KeepCurrent()
+	keep := func(turn *writer.Turn, last bool) {
+		var d session.Drafts
+		d.Tick(turn.Now())
+		_, err := turn.Keep(writer.Proposal{Drafts: d.List(), Last: last})
+		require.NoError(t, err)
+	}
+	var then []eventlog.Seq
+	require.NoError(t, w.Decide(t.Context(), func(turn *writer.Turn) error {
+		keep(turn, false) // the session's first entry comes before it
+		require.EqualValues(t, 2, turn.Fold().Head().Seq)
+		keep(turn, true)
+		require.EqualValues(t, 2, turn.Fold().Head().Seq)
+		require.Equal(t, 1, w.Behind())
+		keep(turn, false)
+		require.EqualValues(t, 4, turn.Fold().Head().Seq)
+		keep(turn, true)
+		turn.Then(func() { w.Look(func(f *projection.Fold) { then = append(then, f.Head().Seq) }) })
+		return nil
+	}))
+	require.Equal(t, []eventlog.Seq{5}, then)
+	require.Zero(t, w.Behind())
+	add(t, w, 0)
+	require.Equal(t, []string{"opened", "tick", "tick", "tick", "tick", "signal"}, words(t, w))
+}
+
+// While the reactor reacts, the last decision of a turn is folded at once: the state says
+// whether it goes on reacting.
+func TestLastDecisionOfAReactor(t *testing.T) {
+	_, w, _ := open(t, session.TimeManual, &echo{})
+	for n := range 2 {
+		require.NoError(t, w.Decide(t.Context(), func(turn *writer.Turn) error {
+			var d session.Drafts
+			d.Tick(turn.Now())
+			_, err := turn.Keep(writer.Proposal{Drafts: d.List(), Last: n > 0})
+			require.EqualValues(t, 2+n, turn.Fold().Head().Seq)
+			return err
+		}))
+	}
+	add(t, w, 0)
+	require.Equal(t, []string{"opened", "tick", "tick", "signal", "tick"}, words(t, w))
+}
+
 // echo puts a tick behind every signal, once the session has begun.
 type echo struct{ seqs []eventlog.Seq }
 
