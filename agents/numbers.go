@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"slices"
 	"sort"
 	"time"
 
@@ -37,7 +36,7 @@ type sentDelivery struct {
 
 func (s *sent) add(d sentDelivery) {
 	if len(*s) >= MaxSent {
-		*s = slices.Delete(*s, 0, len(*s)-MaxSent+1)
+		*s = (*s)[len(*s)-MaxSent+1:] // append moves the rest once in a while
 	}
 	*s = append(*s, d)
 }
