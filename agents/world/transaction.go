@@ -206,11 +206,11 @@ func (t *Plan) check() error {
 		relations += len(list) - len(t.s.out[from])
 	}
 	switch {
-	case entities > MaxEntities && entities > len(t.s.entities):
+	case entities > MaxEntities:
 		return limit("", "more than %d entities", MaxEntities)
-	case placed > MaxEntities && placed > len(t.s.places.at):
+	case placed > MaxEntities:
 		return limit("", "more than %d positions", MaxEntities)
-	case relations > MaxAllRelations && relations > t.s.relations:
+	case relations > MaxAllRelations:
 		return limit("", "more than %d relations", MaxAllRelations)
 	}
 	return nil
