@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/director/episode"
 	"github.com/sajou-dev/sajou-go/director/history"
@@ -48,7 +49,30 @@ func recordedStories(t *testing.T) (entries map[string][]eventlog.Entry, episode
 		}
 		episodes[name] = p.episodes
 	}
+	entries["silent"] = silence(t, false)
 	return entries, episodes
+}
+
+// silence returns the entries of a play in which the character once says nothing, without
+// the texts if they are omitted.
+func silence(t *testing.T, omitted bool) (entries []eventlog.Entry) {
+	t.Helper()
+	clock := &enginetest.StoppedClock{Now: enginetest.StoryBegin}
+	eng := enginetest.Memory(t, sajou.Config{Now: clock.Read, AfterFunc: clock.AfterFunc, OmitText: omitted})
+	ses := enginetest.BeginManual(t, eng, "silent")
+	d := ses.Director().With(enginetest.Says("NO"))
+	require.NoError(t, d.Start(t.Context(), enginetest.Authored(t, enginetest.Tea), director.Opening{}))
+	for i, said := range []string{"Come in.", "", "Sit down.", ""} {
+		_, err := d.Guide(t.Context(), director.TurnInput{Turn: i + 1, Text: "Good evening."})
+		require.NoError(t, err)
+		_, err = d.Respond(t.Context(), director.Response{Turn: i + 1, Text: said})
+		require.NoError(t, err)
+	}
+	for e, err := range ses.Entries(t.Context(), 1) {
+		require.NoError(t, err)
+		entries = append(entries, e)
+	}
+	return entries
 }
 
 // otherHistory is the history in which a continuation decides.
@@ -181,6 +205,19 @@ func saidOtherwise(c *continued, ctx context.Context, e *eventlog.Entry) error {
 	return c.Replace(ctx, e, message(e, u))
 }
 
+// replaced puts an entry in its own place.
+func replaced(c *continued, ctx context.Context, e *eventlog.Entry) error {
+	return c.Replace(ctx, e, e)
+}
+
+// twice lets an entry happen once more than in the recording.
+func twice(c *continued, ctx context.Context, e *eventlog.Entry) error {
+	if err := c.Replace(ctx, nil, e); err != nil {
+		return err
+	}
+	return c.Play(ctx, e)
+}
+
 // saidBefore adds a message of the user in front of an input.
 func saidBefore(c *continued, ctx context.Context, e *eventlog.Entry) error {
 	if r, err := session.BeatOf(e); err == nil && r.Word == episode.TurnOpened {
@@ -236,7 +273,11 @@ func TestContinuedAsRecorded(t *testing.T) {
 		before := 0
 		for _, n := range slices.Backward(decisions(story)) {
 			c := newContinued(t, models{are: n%2 == 0})
-			require.NoError(t, c.run(t.Context(), story, n, asItWas), "%s from %d", name, n)
+			change := asItWas
+			if isMessage := n < len(story) && func() bool { _, ok := utteranceOf(&story[n]); return ok }(); isMessage && n%4 < 2 {
+				change = replaced
+			}
+			require.NoError(t, c.run(t.Context(), story, n, change), "%s from %d", name, n)
 			if want == nil {
 				want = c
 				require.Zero(t, c.played)
@@ -259,7 +300,7 @@ func TestContinuedOtherwise(t *testing.T) {
 		name string
 		change
 		episode bool
-	}{{"as it was", asItWas, true}, {"skipped", skipped, false}, {"said otherwise", saidOtherwise, false}, {"said before", saidBefore, false}, {"said otherwise", saidOtherwise, true}}
+	}{{"as it was", asItWas, true}, {"skipped", skipped, false}, {"said otherwise", saidOtherwise, false}, {"said before", saidBefore, false}, {"said otherwise", saidOtherwise, true}, {"replaced", replaced, false}, {"twice", twice, false}}
 	golden.Trace(t, "testdata/continued.txt", func(step func(name, text string)) {
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			for i, n := range decisions(entries[name]) {
@@ -280,6 +321,24 @@ func TestContinuedOtherwise(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A log without texts is not continued, and no model is asked in their place.
+func TestContinuedWithoutTexts(t *testing.T) {
+	story := silence(t, true)
+	for _, word := range []string{episode.TurnOpened, episode.ResponseRecorded} {
+		at := slices.IndexFunc(story, func(e eventlog.Entry) bool {
+			r, err := session.BeatOf(&e)
+			return err == nil && r.Word == word
+		})
+		c := newContinued(t, models{are: true})
+		err := c.run(t.Context(), story, at, asItWas)
+		var stopped *history.StoppedError
+		require.ErrorAs(t, err, &stopped)
+		require.ErrorIs(t, err, history.ErrNoText)
+		require.Equal(t, story[at].Seq, stopped.Seq)
+		require.Empty(t, c.answers)
+	}
 }
 
 // A response to other words is not the recorded one: the character is shown the scene as it
