@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"testing"
 
@@ -146,4 +147,55 @@ func TestParseWorldPlaces(t *testing.T) {
 	require.True(t, w.Begun())
 	require.InDelta(t, 2, w.SimTime(), 0)
 	require.Equal(t, `{"place":"here","last_effect_seq":0,"last_effect_time":2.0,"last_effect_kind":"k"}`, w.Metadata().String())
+}
+
+// What an effect removes that is not there is no change; what it removes with an entity is.
+func TestWriteSet(t *testing.T) {
+	w, err := world.ParseWorld(parse(t, `{"entities":{"a":{"x":1},"b":{}},"relationships":{"a":["b",{"to":"b","type":"t"}],"b":["a","b"]},"spatial_index":{"a":[1,2],"ghost":[3,4]}}`),
+		doing(world.Unplace("b"), world.RemoveEntity("nobody"), world.Unrelate("a", "b", "none"), world.Unplace("nobody")))
+	require.NoError(t, err)
+	c, err := w.Apply(world.Effect{Kind: "Do", GlobalSeq: 7})
+	require.NoError(t, err)
+	require.Equal(t, world.Changes{Seq: 7}, c)
+	require.Empty(t, c.Touched())
+	require.Empty(t, c.Paths())
+
+	c, err = w.Apply(world.Effect{Kind: world.KindEntityRemoved, GlobalSeq: 8, Payload: parse(t, `{"id":"ghost"}`)})
+	require.NoError(t, err)
+	require.Equal(t, world.Changes{Seq: 8, Places: []world.PlaceChange{{ID: "ghost", Before: world.Placement{Position: world.Position{X: 3, Y: 4}, Placed: true}}}}, c)
+
+	c, err = w.Apply(world.Effect{Kind: world.KindEntityRemoved, GlobalSeq: 9, Payload: parse(t, `{"id":"a"}`)})
+	require.NoError(t, err)
+	require.Equal(t, world.Changes{
+		Seq:      9,
+		Entities: []world.EntityChange{{ID: "a", Before: parse(t, `{"x":1}`), Fields: []string{"x"}}},
+		Places:   []world.PlaceChange{{ID: "a", Before: world.Placement{Position: world.Position{X: 1, Y: 2}, Placed: true}}},
+		Relations: []world.RelationChange{
+			{From: "a", Relation: world.Relation{To: "b"}}, {From: "a", Relation: world.Relation{To: "b", Type: "t"}}, {From: "b", Relation: world.Relation{To: "a"}},
+		},
+	}, c)
+	require.Equal(t, []string{"a", "b"}, c.Touched())
+	require.Equal(t, []world.Relation{{To: "b"}}, w.Relations("b"))
+	require.Equal(t, `{"entities":{"b":{}},"relationships":{"b":["b"]},"spatial_index":{},"metadata":{"last_effect_seq":9,"last_effect_time":0.0,"last_effect_kind":"EntityRemoved"}}`, w.Value().String())
+}
+
+// Relations are added and removed one way, or both ways if they are mutual; of one type, or of
+// all types where no type is given.
+func TestMutualRelations(t *testing.T) {
+	for _, tt := range []struct{ kind, payload, a, b string }{
+		{world.KindRelationshipAdded, `{"from":"a","to":"b","type":"new"}`, "[{b  0} {b t 0} {b new 0}]", "[{a  0} {a t 0}]"},
+		{world.KindRelationshipAdded, `{"from":"a","to":"b","type":"new","mutual":true,"strength":2}`, "[{b  0} {b t 0} {b new 2}]", "[{a  0} {a t 0} {a new 2}]"},
+		{world.KindRelationshipAdded, `{"from":"a","to":"a","mutual":true}`, "[{b  0} {b t 0} {a  0}]", "[{a  0} {a t 0}]"},
+		{world.KindRelationshipRemoved, `{"from":"a","to":"b"}`, "[]", "[{a  0} {a t 0}]"},
+		{world.KindRelationshipRemoved, `{"from":"a","to":"b","mutual":false,"type":"t"}`, "[{b  0}]", "[{a  0} {a t 0}]"},
+		{world.KindRelationshipRemoved, `{"from":"a","to":"b","mutual":true}`, "[]", "[]"},
+		{world.KindRelationshipRemoved, `{"from":"a","to":"b","mutual":true,"relationship_type":""}`, "[{b t 0}]", "[{a t 0}]"},
+	} {
+		w, err := world.ParseWorld(parse(t, `{"entities":{"a":{},"b":{}},"relationships":{"a":["b",{"to":"b","type":"t"}],"b":["a",{"to":"a","type":"t"}]}}`))
+		require.NoError(t, err)
+		_, err = w.Apply(world.Effect{Kind: tt.kind, Payload: parse(t, tt.payload)})
+		require.NoError(t, err)
+		require.Equal(t, tt.a, fmt.Sprint(w.Relations("a")), tt.payload)
+		require.Equal(t, tt.b, fmt.Sprint(w.Relations("b")), tt.payload)
+	}
 }
