@@ -40,6 +40,16 @@ func TestConeOfExtremes(t *testing.T) {
 	require.False(t, world.Cone{Angle: 10, Range: math.NaN()}.Holds(world.Position{}))
 }
 
+// A cone looks ahead of its place along each axis.
+func TestConeAlongEachAxis(t *testing.T) {
+	at := world.Position{X: 3, Y: 3, Z: 3}
+	for _, facing := range []world.Position{{X: 2}, {Y: 2}, {Z: 2}} {
+		c := world.Cone{At: at, Facing: facing, Angle: 90, Range: 5}
+		require.True(t, c.Holds(world.Position{X: at.X + facing.X, Y: at.Y + facing.Y, Z: at.Z + facing.Z}), facing)
+		require.False(t, c.Holds(world.Position{X: at.X - facing.X, Y: at.Y - facing.Y, Z: at.Z - facing.Z}), facing)
+	}
+}
+
 // only shows some entities, with no relation and no position but those of the first.
 type only []string
 
