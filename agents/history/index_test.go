@@ -16,14 +16,34 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/history"
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
 	"github.com/sajou-dev/sajou-go/agents/query"
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
-// changes returns all changes of some paths in the views of all agents.
-func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine) (list []string) {
+// passes returns the history of the agents, and a function that returns the last entries of
+// the passes over it since the last call.
+func passes(t require.TestingT, eng *sajou.Engine) (h *history.History, read func() string) {
 	h, err := eng.AgentHistory("village")
 	require.NoError(t, err)
+	var ends []eventlog.Seq
+	h = h.OnProgress(func(done, total eventlog.Seq) {
+		if done == total {
+			ends = append(ends, done)
+		}
+	})
+	return h, func() string {
+		text := fmt.Sprint(ends)
+		ends = nil
+		return text
+	}
+}
+
+// changes returns all changes of some paths in the views of all agents, and calls read with
+// the passes that this took.
+func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine, read func(question, passes string)) (list []string) {
+	h, passed := passes(t, eng)
 	for _, agent := range villagerNames {
 		for _, text := range []string{
 			"/visible_entities/box", "/visible_entities/ann", "/visible_entities/ann/position", "/visible_entities/bob/label",
@@ -36,21 +56,22 @@ func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine) (list [
 			}
 			first, found, err := h.FirstKnown(ctx, agent, path, nil)
 			list = append(list, fmt.Sprintf("%s %s: first %d %s, %v %v", agent, text, first.Entry, first.Value, found, err))
+			read(agent+" "+text, passed())
 		}
 	}
 	return list
 }
 
 // requests returns the histories of all requests of all agents as JSON, and of agents that
-// never were.
-func requests(ctx context.Context, t require.TestingT, eng *sajou.Engine, count func(query.RequestReport)) (list []string) {
-	h, err := eng.AgentHistory("village")
-	require.NoError(t, err)
+// never were, and calls read with the passes that this took.
+func requests(ctx context.Context, t require.TestingT, eng *sajou.Engine, count func(query.RequestReport), read func(question, passes string)) (list []string) {
+	h, passed := passes(t, eng)
 	for _, agent := range append([]string{"nobody", ""}, villagerNames...) {
 		for _, reqID := range []string{"1", "2", "3", "1b", "none"} {
 			report, err := h.Request(ctx, agent, reqID)
 			list = append(list, fmt.Sprintf("%s, %v", shownReport(t, report), err))
 			count(report)
+			read(agent+" "+reqID, passed())
 		}
 	}
 	return list
@@ -101,7 +122,12 @@ func staleDeeds() (deeds []villageDeed) {
 
 // TestViewsIndex: what agents knew, and what became of their requests, is the same with an
 // index, also if the session has grown since, and where the index jumps from entry to entry.
+// A trace keeps which entries it jumps to.
 func TestViewsIndex(t *testing.T) {
+	golden.Trace(t, "testdata/passes.txt", func(step func(name, text string)) { testViewsIndex(t, step) })
+}
+
+func testViewsIndex(t *testing.T, step func(name, text string)) {
 	defer history.Jumps(1)()
 	defer history.Early(3)()
 	ends := map[query.GenerationEnd]int{}
@@ -123,11 +149,12 @@ func TestViewsIndex(t *testing.T) {
 			require.NoError(t, ses.Agents().Settle(ctx))
 		}
 		var count func(query.RequestReport)
+		read := func(string, string) {}
 		ask := func(from int) []string {
 			eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: from})
 			require.NoError(t, err)
 			defer func() { _ = eng.Close() }()
-			answers := append(changes(ctx, t, eng), requests(ctx, t, eng, count)...)
+			answers := append(changes(ctx, t, eng, read), requests(ctx, t, eng, count, read)...)
 			files, _, err := eng.IndexUsage("village")
 			require.NoError(t, err)
 			require.Equal(t, from > 0, files > 0)
@@ -158,6 +185,7 @@ func TestViewsIndex(t *testing.T) {
 				}
 			}
 		}
+		read = func(question, passes string) { step(fmt.Sprintf("%d %s", n, question), passes) }
 		same(t, grown, ask(1)) // it is built again
 	}
 	require.Positive(t, putOff)
