@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -254,4 +255,73 @@ func TestRequestOfManyDeltas(t *testing.T) {
 	require.Equal(t, query.EndStale, reports[0].Generations[0].End)
 	require.Equal(t, query.MaxRecalled, reports[1].Generations[0].Count)
 	same(t, plain, ask(1))
+}
+
+// TestDamagedIndex: a question that meets a damaged index has the answer of one without an
+// index, and the index is dropped.
+func TestDamagedIndex(t *testing.T) {
+	defer history.Jumps(1)()
+	store := filepath.Join(t.TempDir(), "store")
+	ctx := t.Context()
+	eng, err := sajou.Open(store, sajou.Config{SnapshotEvery: 4})
+	require.NoError(t, err)
+	ses, err := eng.Begin(ctx, "village", session.TimeManual)
+	require.NoError(t, err)
+	require.NoError(t, found(ctx, t, ses))
+	for _, d := range staleDeeds() {
+		require.NoError(t, d.perform(ctx, t, ses, done{}))
+	}
+	require.NoError(t, ses.Agents().Settle(ctx))
+	require.NoError(t, eng.Close())
+	path, err := jsondoc.ParsePointer("/visible_entities/ann/position")
+	require.NoError(t, err)
+	questions := map[string]func(h *history.History) string{
+		"changes": func(h *history.History) string {
+			text := ""
+			for change, err := range h.ValueChanges(ctx, "bob", path, nil) {
+				text += fmt.Sprintln(change.Entry, change.Value, err)
+			}
+			return text
+		},
+		"request": func(h *history.History) string {
+			report, err := h.Request(ctx, "bob", "1")
+			return fmt.Sprint(shownReport(t, report), err)
+		},
+		"nobody": func(h *history.History) string { return fmt.Sprint(h.Request(ctx, "nobody", "1")) },
+	}
+	for name, ask := range questions {
+		early := eventlog.Seq(1000) // all agents are found without the index
+		if name == "nobody" {
+			early = 3
+		}
+		back := history.Early(early)
+		plain, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: -1})
+		require.NoError(t, err)
+		h, err := plain.AgentHistory("village")
+		require.NoError(t, err)
+		want := ask(h)
+		require.NoError(t, plain.Close())
+
+		indexed, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: 1})
+		require.NoError(t, err)
+		h, err = indexed.AgentHistory("village")
+		require.NoError(t, err)
+		require.Equal(t, want, ask(h), name)
+		files, err := filepath.Glob(filepath.Join(store, "*.index.*"))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		info, err := os.Stat(files[0])
+		require.NoError(t, err)
+		f, err := os.OpenFile(files[0], os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.Write(make([]byte, info.Size())) // the engine has it open
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, want, ask(h), name)
+		used, _, err := indexed.IndexUsage("village")
+		require.NoError(t, err)
+		require.Zero(t, used, name)
+		require.NoError(t, indexed.Close())
+		back()
+	}
 }
