@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -223,19 +224,20 @@ func TestFullWorld(t *testing.T) {
 	place := func(id string) []world.Change { return []world.Change{world.Place(id, world.Position{X: 7})} }
 	relate := func(r world.Relation) []world.Change { return []world.Change{world.Relate("0000000", r)} }
 	for name, tt := range map[string]struct {
-		full, over             []byte
+		full                   []byte
+		most                   uint32
 		replace, add, exchange []world.Change
 	}{
 		"entities": {
-			stateOf(100_000, 0, 0), stateOf(100_001, 0, 0),
+			stateOf(100_000, 0, 0), 100_000,
 			put("0000000"), put("more"), append(put("more"), world.RemoveEntity("0000009")),
 		},
 		"places": {
-			stateOf(0, 100_000, 0), stateOf(0, 100_001, 0),
+			stateOf(0, 100_000, 0), 100_000,
 			place("0000000"), place("more"), append(place("more"), world.Unplace("0000009")),
 		},
 		"relations": {
-			stateOf(2, 0, 4096), stateOf(2, 0, 4097),
+			stateOf(2, 0, 4096), 4096,
 			relate(world.Relation{To: "0000001", Strength: 2}), relate(world.Relation{To: "0000001", Type: "another"}),
 			append([]world.Change{world.Unrelate("0000000", "0000009", "")}, relate(world.Relation{To: "0000001", Type: "another"})...),
 		},
@@ -243,8 +245,11 @@ func TestFullWorld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changes := tt.add
 			h := world.Handler{Kind: "Do", Plan: func(world.ReadOnly, world.Effect) ([]world.Change, error) { return changes, nil }}
-			_, err := world.RestoreWorld(tt.over, h)
+			// The same bytes, said to be of one more, are refused for that alone.
+			over := bytes.Replace(tt.full, msgp.AppendArrayHeader(nil, tt.most), msgp.AppendArrayHeader(nil, tt.most+1), 1)
+			_, err := world.RestoreWorld(over, h)
 			require.ErrorIs(t, err, world.ErrState)
+			require.ErrorContains(t, err, fmt.Sprintf("an array of %d", tt.most+1))
 			w, err := world.RestoreWorld(tt.full, h)
 			require.NoError(t, err)
 			_, err = w.Plan(world.Effect{Kind: "Do"})
