@@ -286,3 +286,23 @@ func TestTableWithoutScript(t *testing.T) {
 		ix.close()
 	}
 }
+
+// A table that can no longer be read is dropped, and a pass answers.
+func TestTableThatCannotBeRead(t *testing.T) {
+	s := &scripted{tape: journey(), marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}}}
+	u := unread{&damaged{tape: s.tape, good: 1 << 20}, continued{s}}
+	for text, want := range map[string]eventlog.Seq{"corr:a#7": 7, "corr:a#-1": 9, "beat:warm": 3} {
+		a, err := replay.ParseAddress(text)
+		require.NoError(t, err)
+		ix := &kept{Source: u, dir: t.TempDir(), lags: true}
+		r := replay.Open(u, toys, nil)
+		r.UseIndexes(ix)
+		for discarded := range 2 {
+			m, err := r.Resolve(t.Context(), a)
+			require.NoError(t, err)
+			require.Equal(t, want, m.Seq)
+			require.Equal(t, discarded, ix.discarded, text)
+			ix.close() // and the same table is returned again
+		}
+	}
+}
