@@ -119,6 +119,14 @@ func questions() map[string]func(ctx context.Context, r *replay.Replay) error {
 		"by hash":            resolve("#abcdef0"),
 		"by time":            resolve("t:200ms"),
 		"by sequence number": resolve("4+7ms"),
+		"together": func(ctx context.Context, r *replay.Replay) error {
+			for _, err := range replay.Together(ctx, r, r, replay.MomentRange{From: at(2), To: replay.Moment{Seq: 7, Offset: 40 * ms}}, replay.NeedsPrev) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 		"by performance": func(ctx context.Context, r *replay.Replay) error {
 			// The toys have no performances, which the answer says after all reads.
 			if err := resolve("perf:p-7-1")(ctx, r); !errors.Is(err, replay.ErrNoAddress) {

@@ -514,3 +514,20 @@ func TestFramesOfWhatNeverEnds(t *testing.T) {
 		require.Equal(t, tt.want, got)
 	}
 }
+
+// The part of a nanosecond that a slow rate has left over is played later, and not after a
+// jump.
+func TestPartOfANanosecond(t *testing.T) {
+	for _, jumps := range []bool{false, true} {
+		p, err := replay.NewPlayer(t.Context(), replay.Open(song(), toys, nil), replay.PlayerConfig{Rate: 0.5})
+		require.NoError(t, err)
+		p.Play()
+		require.NoError(t, p.Tick(t.Context(), 0))
+		require.NoError(t, p.Tick(t.Context(), 1))
+		if jumps {
+			require.NoError(t, p.Seek(t.Context(), replay.Moment{}))
+		}
+		require.NoError(t, p.Tick(t.Context(), 2))
+		require.Equal(t, map[bool]time.Duration{false: 1, true: 0}[jumps], p.State().At)
+	}
+}
