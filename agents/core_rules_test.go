@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/agents/world"
@@ -97,6 +99,73 @@ func TestQuota(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What an agent has used in the last minute, what it may ask now and after how long, are those
+// of a plain list of all that it was ever granted.
+func TestQuotaOfAList(t *testing.T) {
+	type grant struct {
+		at     time.Duration
+		kind   string
+		tokens int64
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		intents, tokens := rapid.SampledFrom([]int64{-1, 0, 1, 2, 5}).Draw(rt, "intents"), rapid.SampledFrom([]int64{-1, 3, 7, 20}).Draw(rt, "tokens")
+		wait := map[string]time.Duration{"Speak": 9 * time.Second, "Move": 0, "Custom": time.Second}
+		r := meadow(t, fmt.Sprintf(`{"quota_intents_per_minute":%d,"quota_tokens_per_minute":%d,"cooldowns":{"Speak":9000,"Custom":1000,"Move":0},"staleness_threshold":1000,"intent_kinds":["Custom"]}`, intents, tokens))
+		var granted []grant
+		for i := range rapid.IntRange(1, 25).Draw(rt, "requests") {
+			r.advance(time.Duration(rapid.SampledFrom([]int64{0, 1, 1000, 9000, 8999, 20_000, 30_000, 59_999, 60_000}).Draw(rt, "ms")) * time.Millisecond)
+			kind, text := rapid.SampledFrom([]string{"Speak", "Move", "Custom"}).Draw(rt, "kind"), strings.Repeat("x", rapid.IntRange(1, 20).Draw(rt, "text"))
+			in := speak("a", fmt.Sprint(i), 0)
+			in.Kind, in.Payload = kind, parse(t, `{"to":[0,0],"text":"`+text+`"}`)
+			asked := int64(len(`{"to":[0,0],"text":""}`)+len(text)) / 4 // a token has four characters
+
+			var used, spent int64
+			oldest, last := time.Duration(-1), time.Duration(-1)
+			for _, g := range granted {
+				if r.now-g.at < time.Minute {
+					if used++; oldest < 0 {
+						oldest = g.at
+					}
+					spent += g.tokens
+				}
+				if g.kind == kind {
+					last = g.at
+				}
+			}
+			want, after := agents.Code(""), time.Duration(0)
+			switch {
+			case intents >= 0 && used >= intents || tokens >= 0 && spent+asked > tokens:
+				if want = agents.ErrQuotaExceeded; intents != 0 && (tokens < 0 || asked <= tokens) {
+					after = time.Minute - (r.now - oldest)
+				}
+			case last >= 0 && r.now < last+wait[kind]:
+				want, after = agents.ErrCooldownActive, last+wait[kind]-r.now
+			}
+			status := r.core.AdmissionStatus(r.now, "a")
+			if counted := intents >= 0 || tokens >= 0; counted {
+				require.Equal(t, used, status.Intents)
+				require.Equal(t, spent, status.Tokens)
+			}
+			cooling := map[string]time.Duration{}
+			for _, c := range status.Cooldowns {
+				cooling[c.Kind] = c.Wait
+			}
+			require.Equal(t, last >= 0 && r.now < last+wait[kind], cooling[kind] > 0)
+			if cooling[kind] > 0 {
+				require.Equal(t, last+wait[kind]-r.now, cooling[kind])
+			}
+			o := r.submit(in)
+			if want == "" {
+				require.NoError(t, o.Err())
+				granted = append(granted, grant{r.now, kind, asked})
+				continue
+			}
+			require.ErrorIs(t, o.Err(), want)
+			require.Equal(t, after, o.Rejection.RetryAfter)
+		}
+	})
 }
 
 // TestRecordedTokens shows which tokens a recorded refusal uses of a quota: those of its

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,6 +234,40 @@ func TestBeginRefusesTrailingBytes(t *testing.T) {
 	require.Error(t, err)
 	_, err = c.Begin(v)
 	require.NoError(t, err)
+}
+
+// TestBeginRefuses shows the worlds that nothing begins with, and when none can begin any more.
+func TestBeginRefuses(t *testing.T) {
+	c, err := agents.NewCore(options)
+	require.NoError(t, err)
+	deep := func(levels int) string {
+		return `{"metadata":` + strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) + "}"
+	}
+	for text, want := range map[string]string{
+		`[]`:              "object",
+		`{"entities":[]}`: "/entities: want an object",
+		`{"relationships":{"a":[{"to":"b","since":1}]}}`:  "/relationships/a/0/since",
+		`{"typed_relationships":[{"from":"","to":"b"}]}`:  "an id has 1 to 256 bytes",
+		`{"entities":{"a":{}},"spatial_index":{"a":[1]}}`: "/spatial_index/a",
+		deep(world.MaxEntityDepth + 1):                    "too large",
+		deep(world.MaxEntityDepth + 20):                   "world: ",
+	} {
+		records, err := c.Begin(parse(t, text))
+		require.ErrorContains(t, err, want, text)
+		require.Empty(t, records)
+	}
+	_, err = c.Begin(parse(t, deep(world.MaxEntityDepth)))
+	require.NoError(t, err)
+	begun := []func(r *run){
+		func(r *run) { r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"}) },
+		func(r *run) { r.must(r.core.Register(agents.Registration{AgentID: "a"})) },
+	}
+	for _, do := range begun {
+		r := newRun(t)
+		do(r)
+		_, err := r.core.Begin(parse(t, `{}`))
+		require.ErrorIs(t, err, agents.ErrBegun)
+	}
 }
 
 // TestTokensAreBounded shows that an agent has MaxTokens generations at most, when they

@@ -3,6 +3,7 @@ package agents_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ func TestImpossibleWorlds(t *testing.T) {
 		"a place below zero":               msgptest.Set(whole, []byte{0xcb, 0x80, 0, 0, 0, 0, 0, 0, 0}, places, 0, 3),
 		"places in another order":          msgptest.Swap(whole, 0, 1, places),
 		"relations of nothing":             msgptest.Set(whole, []byte{0x90}, relations, 0, 1),
+		"a relation twice":                 msgptest.Set(whole, append([]byte{0x92}, slices.Concat(msgptest.Get(whole, relations, 0, 1, 0), msgptest.Get(whole, relations, 0, 1, 0))...), relations, 0, 1),
+		"a relation of two strengths":      msgptest.Set(whole, append([]byte{0x92}, slices.Concat(msgptest.Get(whole, relations, 0, 1, 0), msgptest.Set(msgptest.Get(whole, relations, 0, 1, 0), msgp.AppendFloat64(nil, 9), 2))...), relations, 0, 1),
 		"a relation of no finite strength": msgptest.Set(whole, []byte{0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0}, relations, 0, 1, 0, 2),
 		"a handler that is not there":      msgptest.Set(whole, []byte{0x90}, 1),
 	} {

@@ -152,6 +152,23 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
+// TestContextBeforeAllThatIsKept shows that a number older than all that are kept means a
+// context older than all of them, however much older it is.
+func TestContextBeforeAllThatIsKept(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{}}}`)))
+	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"policy":"self"}`)}))
+	const more = 7 // than are kept, with the view of the registration
+	for range agents.MaxSent + more - 1 {
+		r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "a"})
+	}
+	for number := range uint64(more) {
+		require.Equal(t, uint64(more-1), r.core.ContextSeq(r.now, "a", number), "number %d", number)
+	}
+	require.Equal(t, uint64(more), r.core.ContextSeq(r.now, "a", more))
+	require.Equal(t, uint64(agents.MaxSent+more-1), r.core.ContextSeq(r.now, "a", agents.MaxSent+more))
+}
+
 // TestUnknownAgents shows that a core answers about an agent that it does not know with
 // nothing, and about the others at the time that is asked for.
 func TestUnknownAgents(t *testing.T) {

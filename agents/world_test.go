@@ -57,6 +57,11 @@ func TestEffects(t *testing.T) {
 			"/entities/b/last_message /entities/b/last_speak_time /entities/b/message_count",
 		},
 		{
+			"speak without a text", "SpeakResponse", "b", `{}`,
+			`add /entities/b/last_message "", add /entities/b/last_speak_time 2.0, replace /entities/b/message_count 2`,
+			"/entities/b/last_message /entities/b/last_speak_time /entities/b/message_count",
+		},
+		{
 			"emit", "MessageEmitted", "a", `{"message":"hi","channel":"public"}`,
 			`add /entities/a/emit_count 1, add /entities/a/last_emit_time 2.0, add /entities/a/last_message "hi"`,
 			"/entities/a/emit_count /entities/a/last_emit_time /entities/a/last_message",

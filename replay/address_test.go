@@ -106,6 +106,23 @@ func TestResolve(t *testing.T) {
 		{"-1", "none: no address was used"},
 		{"+", "syntax: number of entries"},
 		{strings.Repeat("9", 300), "syntax: more than 256"},
+		{"corr:" + strings.Repeat("c", 251), "none: have no correlation ids"},
+		{"corr:" + strings.Repeat("c", 252), "syntax: more than 256"},
+		{"#" + strings.Repeat("0", 64), "none: no entry"},
+		{"#abcd", "0"},
+		{"#9f3a", "none: it could be 2"},
+		{"perf:p-1-0", "syntax: id of a performance"},
+		{"perf:p-1-", "syntax: id of a performance"},
+		{"perf:p-1-1-1", "syntax: id of a performance"},
+		{"end-0", "4"},
+		{"4+0s", "4"},
+		{"t:120ms+1h", "none: nothing is under way"},
+		{"@release+1ms", "none: tape has no bookmark of that name"},
+		{"@é-1_x", "none: tape has no bookmark of that name"},
+		{"@a b", "syntax: letters, digits"},
+		{"@+1+x", "syntax: duration"},
+		{"beat:a#-", "none: tape has no script"}, // the number sign belongs to the id
+		{"beat:a#-x", "none: tape has no script"},
 	} {
 		got, message := resolve(r, tt.address)
 		if want, rest, isError := strings.Cut(tt.want, ": "); got != want || isError && !strings.Contains(message, rest) {
@@ -115,6 +132,18 @@ func TestResolve(t *testing.T) {
 	s.origin = time.Time{}
 	if got, message := resolve(r, "t:14:02"); got != "none" || !strings.Contains(message, "no wall clock") {
 		t.Errorf("without an origin: %s %s", got, message)
+	}
+}
+
+// The bound of a range is that of two addresses.
+func TestLongestRange(t *testing.T) {
+	long := "corr:" + strings.Repeat("c", 250)
+	for text, want := range map[string]bool{long + ".." + long: true, "c" + long + "..": false, long + "c.." + long: false, strings.Repeat("9", 513): false} {
+		_, err := replay.ParseRange(text)
+		assert.Equal(t, want, err == nil, "%d bytes: %v", len(text), err)
+		if !want {
+			assert.ErrorIs(t, err, replay.ErrSyntax)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package replay_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/snapshot"
@@ -160,14 +162,18 @@ func TestJumpsWithoutAStore(t *testing.T) {
 	}
 	at(entries)
 	require.Equal(t, entries, applied)
-	for seq := eventlog.Seq(entries - 500); seq < entries; seq -= 1500 {
-		applied = 0
-		at(seq)
-		require.LessOrEqual(t, applied, 6000, "at %d", seq)
-	}
-	for _, seq := range []eventlog.Seq{1, 39_999, 500, 20_001, 12_345, 33_333} {
-		applied = 0
-		at(seq)
-		require.LessOrEqual(t, applied, 6000, "at %d", seq)
-	}
+	golden.Trace(t, "testdata/jumps.txt", func(step func(name, text string)) {
+		jump := func(seq eventlog.Seq) {
+			applied = 0
+			at(seq)
+			require.LessOrEqual(t, applied, 6000, "at %d", seq)
+			step(fmt.Sprint(seq), fmt.Sprint(applied))
+		}
+		for seq := eventlog.Seq(entries - 500); seq < entries; seq -= 1500 {
+			jump(seq)
+		}
+		for _, seq := range []eventlog.Seq{1, 39_999, 500, 20_001, 12_345, 33_333, 40_000, 2000, 2500, 2500, 16_000, 31_000} {
+			jump(seq)
+		}
+	})
 }

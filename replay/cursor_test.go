@@ -57,3 +57,26 @@ func TestCommandsFarBack(t *testing.T) {
 	require.ErrorIs(t, back.StepCommand(ctx, -1), replay.ErrNoAddress)
 	require.Equal(t, want[0], back.Moment(), "a step that fails does not move")
 }
+
+// A step back over commands that meets an entry that cannot be read is its error, whichever of
+// the reads of an interval far from the beginning it is.
+func TestCommandsFarBackUnread(t *testing.T) {
+	s := &damaged{tape: &tape{}}
+	for i := range 1030 {
+		s.add(10*ms, byte(i%1010/1009*4)) // one command, at entry 1010
+	}
+	for good := 0; ; good++ {
+		s.good, s.failed = 1<<20, false
+		c := replay.Open(s, toys, nil).Cursor()
+		require.NoError(t, c.Seek(t.Context(), replay.Moment{Seq: 1030}))
+		s.good = good
+		err := c.StepCommand(t.Context(), -1)
+		if !s.failed {
+			require.NoError(t, err)
+			require.Equal(t, replay.Moment{Seq: 1010, Offset: 4 * ms}, c.Moment())
+			require.Greater(t, good, 20)
+			break
+		}
+		require.ErrorIs(t, err, errDamaged, "after %d entries", good)
+	}
+}

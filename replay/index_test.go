@@ -205,3 +205,104 @@ func TestMarkTable(t *testing.T) {
 		require.Zero(t, ix.discarded)
 	})
 }
+
+// unread is a session with correlation ids and marks, of which some entries cannot be read.
+type unread struct {
+	*damaged
+	continued
+}
+
+func (u unread) Name() string                               { return u.damaged.Name() }
+func (u unread) Head() eventlog.Head                        { return u.damaged.Head() }
+func (u unread) Genesis() eventlog.Hash                     { return u.damaged.Genesis() }
+func (u unread) Correlation(*eventlog.Entry) (string, bool) { return "a", true }
+func (u unread) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
+	return u.damaged.Entries(ctx, from)
+}
+
+// An entry that cannot be read while a table is built, continued or used is the error of the
+// question; nothing is said to be missing.
+func TestTableOfUnreadEntries(t *testing.T) {
+	for _, text := range []string{"corr:a#7", "corr:a#-2", "beat:warm#2", "turn:2"} {
+		a, err := replay.ParseAddress(text)
+		require.NoError(t, err)
+		for good := 0; ; good++ {
+			s := &damaged{tape: journey(), good: good}
+			u := unread{s, continued{&scripted{tape: s.tape, marks: []replay.Mark{
+				{Seq: 1, Beats: []string{"warm"}}, {Seq: 2, Turn: 1}, {Seq: 3, Landed: "warm"}, {Seq: 5, Turn: 2}, {Seq: 7, Landed: "warm"},
+			}}}}
+			ix := &kept{Source: u, dir: t.TempDir()}
+			r := replay.Open(u, toys, nil)
+			r.UseIndexes(ix)
+			m, err := r.Resolve(t.Context(), a)
+			ix.close()
+			if !s.failed {
+				require.NoError(t, err)
+				require.Equal(t, map[string]eventlog.Seq{"corr:a#7": 7, "corr:a#-2": 8, "beat:warm#2": 7, "turn:2": 5}[text], m.Seq)
+				break
+			}
+			require.ErrorIs(t, err, errDamaged, "%s after %d entries", text, good)
+		}
+	}
+}
+
+// forgetful is a script whose folds no longer have it, once that is so.
+type forgetful struct {
+	continued
+	gone *bool
+}
+
+func (f forgetful) MarksAfter(ctx context.Context, fold *projection.Fold) iter.Seq2[replay.Mark, error] {
+	if *f.gone {
+		return nil
+	}
+	return f.continued.MarksAfter(ctx, fold)
+}
+
+// A table of marks whose script the folds do not have answers nothing: a pass does.
+func TestTableWithoutScript(t *testing.T) {
+	a, err := replay.ParseAddress("beat:warm#-1")
+	require.NoError(t, err)
+	for _, lags := range []bool{false, true} {
+		gone := false
+		s := &scripted{tape: journey(), marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}}}
+		all := s.entries
+		s.entries = all[:6]
+		f := forgetful{continued{s}, &gone}
+		ix := &kept{Source: f, dir: t.TempDir(), lags: lags}
+		r := replay.Open(f, toys, nil)
+		r.UseIndexes(ix)
+		m, err := r.Resolve(t.Context(), a)
+		require.NoError(t, err)
+		require.Equal(t, replay.Moment{Seq: 3}, m)
+		if gone = true; lags {
+			s.entries = all
+			s.marks = append(s.marks, replay.Mark{Seq: 8, Landed: "warm"})
+		}
+		m, err = r.Resolve(t.Context(), a)
+		require.NoError(t, err)
+		require.Equal(t, map[bool]eventlog.Seq{false: 3, true: 8}[lags], m.Seq)
+		require.Equal(t, 2, ix.used)
+		ix.close()
+	}
+}
+
+// A table that can no longer be read is dropped, and a pass answers.
+func TestTableThatCannotBeRead(t *testing.T) {
+	s := &scripted{tape: journey(), marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}}}
+	u := unread{&damaged{tape: s.tape, good: 1 << 20}, continued{s}}
+	for text, want := range map[string]eventlog.Seq{"corr:a#7": 7, "corr:a#-1": 9, "beat:warm": 3} {
+		a, err := replay.ParseAddress(text)
+		require.NoError(t, err)
+		ix := &kept{Source: u, dir: t.TempDir(), lags: true}
+		r := replay.Open(u, toys, nil)
+		r.UseIndexes(ix)
+		for discarded := range 2 {
+			m, err := r.Resolve(t.Context(), a)
+			require.NoError(t, err)
+			require.Equal(t, want, m.Seq)
+			require.Equal(t, discarded, ix.discarded, text)
+			ix.close() // and the same table is returned again
+		}
+	}
+}

@@ -119,10 +119,25 @@ func questions() map[string]func(ctx context.Context, r *replay.Replay) error {
 		"by hash":            resolve("#abcdef0"),
 		"by time":            resolve("t:200ms"),
 		"by sequence number": resolve("4+7ms"),
-		"by distance":        resolve("end-2+1ms"),
-		"scan entries":       scan(replay.NeedsEntry, replay.All),
-		"scan states":        scan(replay.NeedsState, replay.Last),
-		"scan changes":       scan(replay.NeedsPrev, replay.First),
+		"together": func(ctx context.Context, r *replay.Replay) error {
+			for _, err := range replay.Together(ctx, r, r, replay.MomentRange{From: at(2), To: replay.Moment{Seq: 7, Offset: 40 * ms}}, replay.NeedsPrev) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"by performance": func(ctx context.Context, r *replay.Replay) error {
+			// The toys have no performances, which the answer says after all reads.
+			if err := resolve("perf:p-7-1")(ctx, r); !errors.Is(err, replay.ErrNoAddress) {
+				return err
+			}
+			return nil
+		},
+		"by distance":  resolve("end-2+1ms"),
+		"scan entries": scan(replay.NeedsEntry, replay.All),
+		"scan states":  scan(replay.NeedsState, replay.Last),
+		"scan changes": scan(replay.NeedsPrev, replay.First),
 		"play": play(replay.PlayerConfig{From: at(1), To: at(9), Idle: 10 * ms}, func(ctx context.Context, p *replay.Player) error {
 			for now := 0 * ms; p.State().Playing && now < 400*ms; now += 15 * ms {
 				if err := p.Tick(ctx, now); err != nil {

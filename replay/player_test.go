@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -472,4 +473,61 @@ func TestPlayerErrors(t *testing.T) {
 	_, err = p.Next(ended)
 	require.ErrorIs(t, err, context.Canceled)
 	enginetest.WantLines(t, "commands", sink.commands, "start 30ms")
+}
+
+// drift moves for ever, without a boundary.
+type drift struct{ now time.Duration }
+
+func (s *drift) Apply(e *eventlog.Entry)  { s.now = e.At }
+func (s *drift) Advance(at time.Duration) { s.now = at }
+func (s *drift) Append(dst []byte) []byte { return binary.BigEndian.AppendUint64(dst, uint64(s.now)) }
+func (s *drift) View() any                { return int64(s.now) }
+func (s *drift) Moving() bool             { return true }
+
+// Frames go on for as long as is allowed after an entry, or after the beginning, and at each
+// multiple of the least span.
+func TestFramesOfWhatNeverEnds(t *testing.T) {
+	set := projection.Set{{Name: "drift", Version: 1, New: func() projection.State { return new(drift) }, Restore: func([]byte) (projection.State, error) { return nil, errors.New("not kept") }}}
+	s := &tape{}
+	s.add(2 * time.Minute)
+	for _, tt := range []struct {
+		from, to replay.Moment
+		frame    time.Duration
+		want     []string
+	}{
+		{replay.Moment{}, replay.Moment{Seq: 1, Offset: time.Hour}, time.Minute, []string{"0+1m0s", "1", "1+1m0s", "1+2m0s", "1+3m0s", "1+4m0s", "1+5m0s", "1+1h0m0s"}},
+		{replay.Moment{Seq: 1, Offset: time.Minute}, replay.Moment{Seq: 1, Offset: time.Hour}, 2 * time.Minute, []string{"1+2m0s", "1+4m0s", "1+6m0s", "1+1h0m0s"}},
+		{replay.Moment{Seq: 1}, replay.Moment{Seq: 1, Offset: 3}, 1, []string{"1+1ns", "1+2ns", "1+3ns"}},
+		{replay.Moment{Seq: 1}, replay.Moment{Seq: 1, Offset: 3}, 0, []string{"1+3ns"}},
+	} {
+		p, err := replay.NewPlayer(t.Context(), replay.Open(s, set, nil), replay.PlayerConfig{From: tt.from, To: tt.to, Frame: tt.frame})
+		require.NoError(t, err)
+		var got []string
+		for {
+			moved, err := p.Next(t.Context())
+			require.NoError(t, err)
+			if !moved {
+				break
+			}
+			got = append(got, p.State().Moment.String())
+		}
+		require.Equal(t, tt.want, got)
+	}
+}
+
+// The part of a nanosecond that a slow rate has left over is played later, and not after a
+// jump.
+func TestPartOfANanosecond(t *testing.T) {
+	for _, jumps := range []bool{false, true} {
+		p, err := replay.NewPlayer(t.Context(), replay.Open(song(), toys, nil), replay.PlayerConfig{Rate: 0.5})
+		require.NoError(t, err)
+		p.Play()
+		require.NoError(t, p.Tick(t.Context(), 0))
+		require.NoError(t, p.Tick(t.Context(), 1))
+		if jumps {
+			require.NoError(t, p.Seek(t.Context(), replay.Moment{}))
+		}
+		require.NoError(t, p.Tick(t.Context(), 2))
+		require.Equal(t, map[bool]time.Duration{false: 1, true: 0}[jumps], p.State().At)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -339,7 +340,8 @@ func (a *teller) player(from, to replay.Moment) {
 }
 
 // Drawn sessions give the answers and the errors that they gave, from the beginning and
-// from images, in one part and in several, whole and with entries that cannot be read.
+// from images, in one part and in several, whole and with entries that cannot be read, and
+// read as many entries for them.
 func TestRecordedAnswers(t *testing.T) {
 	golden.Trace(t, "testdata/trace.txt", func(step func(name, text string)) {
 		for n := range uint64(700) {
@@ -370,7 +372,11 @@ func TestRecordedAnswers(t *testing.T) {
 				if breaks {
 					s.left = d.N(25)
 				}
+				before := s.reads.Load()
 				kind := a.ask()
+				if !slices.Contains([]string{"scan", "values", "intervals"}, kind) { // their workers read ahead
+					a.say(s.reads.Load()-before, "entries read")
+				}
 				step(fmt.Sprintf("%d %s", n, kind), a.out.String())
 				a.out.Reset()
 			}
@@ -389,6 +395,7 @@ func TestRecordedAnswers(t *testing.T) {
 			a := &teller{t: t, d: d, s: s, r: replay.Open(s, toys, snaps)}
 			c := a.r.Cursor()
 			for i := range 14 {
+				before := s.reads.Load()
 				var err error
 				switch d.N(5) {
 				case 0:
@@ -400,7 +407,7 @@ func TestRecordedAnswers(t *testing.T) {
 				default:
 					err = c.StepCommand(t.Context(), golden.Pick(d, 1, -1, -1))
 				}
-				a.say(c.Moment(), c.Fold().At(), c.Fold().Digests(), err)
+				a.say(c.Moment(), c.Fold().At(), c.Fold().Digests(), err, s.reads.Load()-before)
 				step(fmt.Sprintf("long %d %d", n, i), a.out.String())
 				a.out.Reset()
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,14 +17,34 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/history"
 	"github.com/sajou-dev/sajou-go/agents/jsondoc"
 	"github.com/sajou-dev/sajou-go/agents/query"
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/enginetest"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/session"
 )
 
-// changes returns all changes of some paths in the views of all agents.
-func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine) (list []string) {
+// passes returns the history of the agents, and a function that returns the last entries of
+// the passes over it since the last call.
+func passes(t require.TestingT, eng *sajou.Engine) (h *history.History, read func() string) {
 	h, err := eng.AgentHistory("village")
 	require.NoError(t, err)
+	var ends []eventlog.Seq
+	h = h.OnProgress(func(done, total eventlog.Seq) {
+		if done == total {
+			ends = append(ends, done)
+		}
+	})
+	return h, func() string {
+		text := fmt.Sprint(ends)
+		ends = nil
+		return text
+	}
+}
+
+// changes returns all changes of some paths in the views of all agents, and calls read with
+// the passes that this took.
+func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine, read func(question, passes string)) (list []string) {
+	h, passed := passes(t, eng)
 	for _, agent := range villagerNames {
 		for _, text := range []string{
 			"/visible_entities/box", "/visible_entities/ann", "/visible_entities/ann/position", "/visible_entities/bob/label",
@@ -36,21 +57,22 @@ func changes(ctx context.Context, t require.TestingT, eng *sajou.Engine) (list [
 			}
 			first, found, err := h.FirstKnown(ctx, agent, path, nil)
 			list = append(list, fmt.Sprintf("%s %s: first %d %s, %v %v", agent, text, first.Entry, first.Value, found, err))
+			read(agent+" "+text, passed())
 		}
 	}
 	return list
 }
 
 // requests returns the histories of all requests of all agents as JSON, and of agents that
-// never were.
-func requests(ctx context.Context, t require.TestingT, eng *sajou.Engine, count func(query.RequestReport)) (list []string) {
-	h, err := eng.AgentHistory("village")
-	require.NoError(t, err)
+// never were, and calls read with the passes that this took.
+func requests(ctx context.Context, t require.TestingT, eng *sajou.Engine, count func(query.RequestReport), read func(question, passes string)) (list []string) {
+	h, passed := passes(t, eng)
 	for _, agent := range append([]string{"nobody", ""}, villagerNames...) {
 		for _, reqID := range []string{"1", "2", "3", "1b", "none"} {
 			report, err := h.Request(ctx, agent, reqID)
 			list = append(list, fmt.Sprintf("%s, %v", shownReport(t, report), err))
 			count(report)
+			read(agent+" "+reqID, passed())
 		}
 	}
 	return list
@@ -101,7 +123,12 @@ func staleDeeds() (deeds []villageDeed) {
 
 // TestViewsIndex: what agents knew, and what became of their requests, is the same with an
 // index, also if the session has grown since, and where the index jumps from entry to entry.
+// A trace keeps which entries it jumps to.
 func TestViewsIndex(t *testing.T) {
+	golden.Trace(t, "testdata/passes.txt", func(step func(name, text string)) { testViewsIndex(t, step) })
+}
+
+func testViewsIndex(t *testing.T, step func(name, text string)) {
 	defer history.Jumps(1)()
 	defer history.Early(3)()
 	ends := map[query.GenerationEnd]int{}
@@ -123,11 +150,12 @@ func TestViewsIndex(t *testing.T) {
 			require.NoError(t, ses.Agents().Settle(ctx))
 		}
 		var count func(query.RequestReport)
+		read := func(string, string) {}
 		ask := func(from int) []string {
 			eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: from})
 			require.NoError(t, err)
 			defer func() { _ = eng.Close() }()
-			answers := append(changes(ctx, t, eng), requests(ctx, t, eng, count)...)
+			answers := append(changes(ctx, t, eng, read), requests(ctx, t, eng, count, read)...)
 			files, _, err := eng.IndexUsage("village")
 			require.NoError(t, err)
 			require.Equal(t, from > 0, files > 0)
@@ -158,6 +186,7 @@ func TestViewsIndex(t *testing.T) {
 				}
 			}
 		}
+		read = func(question, passes string) { step(fmt.Sprintf("%d %s", n, question), passes) }
 		same(t, grown, ask(1)) // it is built again
 	}
 	require.Positive(t, putOff)
@@ -226,4 +255,73 @@ func TestRequestOfManyDeltas(t *testing.T) {
 	require.Equal(t, query.EndStale, reports[0].Generations[0].End)
 	require.Equal(t, query.MaxRecalled, reports[1].Generations[0].Count)
 	same(t, plain, ask(1))
+}
+
+// TestDamagedIndex: a question that meets a damaged index has the answer of one without an
+// index, and the index is dropped.
+func TestDamagedIndex(t *testing.T) {
+	defer history.Jumps(1)()
+	store := filepath.Join(t.TempDir(), "store")
+	ctx := t.Context()
+	eng, err := sajou.Open(store, sajou.Config{SnapshotEvery: 4})
+	require.NoError(t, err)
+	ses, err := eng.Begin(ctx, "village", session.TimeManual)
+	require.NoError(t, err)
+	require.NoError(t, found(ctx, t, ses))
+	for _, d := range staleDeeds() {
+		require.NoError(t, d.perform(ctx, t, ses, done{}))
+	}
+	require.NoError(t, ses.Agents().Settle(ctx))
+	require.NoError(t, eng.Close())
+	path, err := jsondoc.ParsePointer("/visible_entities/ann/position")
+	require.NoError(t, err)
+	questions := map[string]func(h *history.History) string{
+		"changes": func(h *history.History) string {
+			text := ""
+			for change, err := range h.ValueChanges(ctx, "bob", path, nil) {
+				text += fmt.Sprintln(change.Entry, change.Value, err)
+			}
+			return text
+		},
+		"request": func(h *history.History) string {
+			report, err := h.Request(ctx, "bob", "1")
+			return fmt.Sprint(shownReport(t, report), err)
+		},
+		"nobody": func(h *history.History) string { return fmt.Sprint(h.Request(ctx, "nobody", "1")) },
+	}
+	for name, ask := range questions {
+		early := eventlog.Seq(1000) // all agents are found without the index
+		if name == "nobody" {
+			early = 3
+		}
+		back := history.Early(early)
+		plain, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: -1})
+		require.NoError(t, err)
+		h, err := plain.AgentHistory("village")
+		require.NoError(t, err)
+		want := ask(h)
+		require.NoError(t, plain.Close())
+
+		indexed, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: 1})
+		require.NoError(t, err)
+		h, err = indexed.AgentHistory("village")
+		require.NoError(t, err)
+		require.Equal(t, want, ask(h), name)
+		files, err := filepath.Glob(filepath.Join(store, "*.index.*"))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		info, err := os.Stat(files[0])
+		require.NoError(t, err)
+		f, err := os.OpenFile(files[0], os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.Write(make([]byte, info.Size())) // the engine has it open
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, want, ask(h), name)
+		used, _, err := indexed.IndexUsage("village")
+		require.NoError(t, err)
+		require.Zero(t, used, name)
+		require.NoError(t, indexed.Close())
+		back()
+	}
 }

@@ -540,10 +540,7 @@ func (o *Observer) relate(vp *Viewpoint, ops []jsondoc.Operation, turned []strin
 		}
 	}
 	if c == nil {
-		ids = append(ids, o.Visible()...)
-		for _, t := range o.relations {
-			ids = append(ids, t.id)
-		}
+		ids = append(ids, o.Visible()...) // those that have lists and are no longer visible have turned
 	} else {
 		for _, r := range c.Relations {
 			ids = append(ids, r.From)

@@ -29,7 +29,7 @@ type draftEntity struct {
 	fields  map[string]struct{} // that were written
 }
 
-// entity returns the draft of an entity, which may be gone.
+// entity returns the draft of an entity. The caller puts or removes one that does not exist.
 func (t *Plan) entity(id string) *draftEntity {
 	if d, ok := t.entities[id]; ok {
 		return d
@@ -40,8 +40,6 @@ func (t *Plan) entity(id string) *draftEntity {
 	d := &draftEntity{fields: map[string]struct{}{}}
 	if e, ok := t.s.entities[id]; ok {
 		d.members = jsonvalue.FieldsOf(e.object)
-	} else {
-		d.gone = true
 	}
 	t.entities[strings.Clone(id)] = d
 	return d
@@ -206,11 +204,11 @@ func (t *Plan) check() error {
 		relations += len(list) - len(t.s.out[from])
 	}
 	switch {
-	case entities > MaxEntities && entities > len(t.s.entities):
+	case entities > MaxEntities:
 		return limit("", "more than %d entities", MaxEntities)
-	case placed > MaxEntities && placed > len(t.s.places.at):
+	case placed > MaxEntities:
 		return limit("", "more than %d positions", MaxEntities)
-	case relations > MaxAllRelations && relations > t.s.relations:
+	case relations > MaxAllRelations:
 		return limit("", "more than %d relations", MaxAllRelations)
 	}
 	return nil

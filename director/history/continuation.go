@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sajou-dev/sajou-go/director"
 	"github.com/sajou-dev/sajou-go/director/episode"
@@ -38,7 +37,7 @@ type Continuation struct {
 	err   error           // of the input that was played last
 	muted bool            // inputs are not played
 
-	was, now sceneHash // what the character has been shown, in the recording and now
+	was, now sceneHash // what the character has been shown since Saw, in the recording and now
 	lines    dialogue  // of the other history
 
 	said     string     // the role whose newest text is given by Replace, "" for none
@@ -89,7 +88,7 @@ type sceneHash = [sha256.Size]byte
 func NewContinuation(to Decider, cfg ContinuationConfig) *Continuation {
 	c := &Continuation{cfg: cfg, to: to, muted: true}
 	c.reader = inputReader{yield: c.input, listens: map[string]bool{}}
-	c.again = rerun{RerunConfig: RerunConfig{Mode: RerunStrict, Episode: cfg.Episode}, to: deciding{c}}
+	c.again = rerun{RerunConfig: RerunConfig{Mode: RerunStrict, Episode: cfg.Episode}, decide: c.decide}
 	c.again.refused = c.refuse
 	if cfg.Judge != nil {
 		c.again.other = func(ctx context.Context, q director.Question) (director.Verdict, error) {
@@ -109,8 +108,6 @@ func (c *Continuation) SetEpisode(e *episode.Episode) { c.again.Episode = e }
 // Saw takes in an entry that both histories have.
 func (c *Continuation) Saw(e *eventlog.Entry) {
 	c.reader.entry(e)
-	c.recorded(e)
-	c.now = c.was
 	if r, err := session.BeatOf(e); err == nil {
 		c.say(r)
 	}
@@ -243,9 +240,7 @@ func (c *Continuation) respond(in *input) error {
 	case c.cfg.Answer == nil:
 		return ErrScene
 	}
-	if len(c.lines.lines) < maxLines {
-		c.lines.opening = turn.Episode.OpeningLine
-	}
+	c.lines.opening = turn.Episode.OpeningLine
 	for _, l := range c.lines.lines {
 		if l.turn == in.turn && l.Role == "character" && !l.forced {
 			break // an attempt that is made again
@@ -307,14 +302,10 @@ func (c *Continuation) say(r signal.Record) {
 	}
 }
 
-// deciding is the decider of a continuation, which sees what is decided.
-type deciding struct{ c *Continuation }
-
-func (d deciding) Reach(at time.Duration) { d.c.to.Reach(at) }
-
-func (d deciding) Decide(ctx context.Context, f func(*director.State) ([]signal.Record, error)) error {
+// decide records what f decides in the other history, and notes it.
+func (c *Continuation) decide(ctx context.Context, f func(*director.State) ([]signal.Record, error)) error {
 	var decided []signal.Record
-	err := d.c.to.Decide(ctx, func(s *director.State) (records []signal.Record, err error) {
+	err := c.to.Decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 		records, err = f(s)
 		decided = records
 		return records, err
@@ -323,8 +314,8 @@ func (d deciding) Decide(ctx context.Context, f func(*director.State) ([]signal.
 		return err
 	}
 	for _, r := range decided {
-		d.c.now = shown(d.c.now, r)
-		d.c.say(r)
+		c.now = shown(c.now, r)
+		c.say(r)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ type Decider interface {
 // If a recorded choice is not open now, its label is what the user says. Errors:
 // [*PromptError], [ErrNoText], [ErrEpisodeID], [ErrNoEpisode].
 func Rerun(ctx context.Context, r *replay.Replay, to Target, cfg RerunConfig) (RerunResult, error) {
-	again := rerun{RerunConfig: cfg, to: to, respondLive: to.Respond}
+	again := rerun{RerunConfig: cfg, decide: to.Decide, respondLive: to.Respond}
 	if err := again.checkNew(ctx, to.Name()); err != nil {
 		return RerunResult{}, err
 	}
@@ -126,7 +126,7 @@ func cannotHappen(err error) bool {
 
 type rerun struct {
 	RerunConfig
-	to          Decider
+	decide      func(ctx context.Context, f func(*director.State) ([]signal.Record, error)) error // as [Decider]
 	respondLive func(context.Context, director.Judge, director.Response) error
 	result      RerunResult
 	found       bool // the given episode was recorded
@@ -141,7 +141,7 @@ type rerun struct {
 
 // checkNew refuses a session that plays an episode already.
 func (a *rerun) checkNew(ctx context.Context, name string) error {
-	return a.to.Decide(ctx, func(s *director.State) ([]signal.Record, error) {
+	return a.decide(ctx, func(s *director.State) ([]signal.Record, error) {
 		if s.Episode() != nil {
 			return nil, fmt.Errorf("sajou: session %q plays an episode already", name)
 		}
@@ -174,7 +174,7 @@ func (a *rerun) play(ctx context.Context, in *input) error {
 		}
 		return a.settled(ctx, func(s *director.State) ([]signal.Record, error) { return s.Revise(in.episode) })
 	case "":
-		return a.to.Decide(ctx, func(s *director.State) ([]signal.Record, error) {
+		return a.decide(ctx, func(s *director.State) ([]signal.Record, error) {
 			return s.ExternalEvent(in.outside.kind, in.outside.name, in.outside.payload, fmt.Sprintf("%v:%d", in.outside.kind, in.seq))
 		})
 	}
@@ -203,18 +203,18 @@ func (a *rerun) start(ctx context.Context, in *input) error {
 // settled records a decision that has to wait while verdicts are awaited. If the
 // recording has none, it gives them up first.
 func (a *rerun) settled(ctx context.Context, f func(*director.State) ([]signal.Record, error)) error {
-	err := a.to.Decide(ctx, f)
+	err := a.decide(ctx, f)
 	if !errors.Is(err, director.ErrAwaiting) {
 		return err
 	}
-	err = a.to.Decide(ctx, func(s *director.State) ([]signal.Record, error) {
+	err = a.decide(ctx, func(s *director.State) ([]signal.Record, error) {
 		_, records, err := s.Expire(unanswered)
 		return records, err
 	})
 	if err != nil {
 		return err
 	}
-	return a.to.Decide(ctx, f)
+	return a.decide(ctx, f)
 }
 
 func (a *rerun) guide(ctx context.Context, in *input) error {
@@ -262,7 +262,7 @@ func (a *rerun) choose(ctx context.Context, in *input) error {
 func (a *rerun) late(ctx context.Context, in *input) error {
 	v := recordedVerdict(in.seq, in.record.Value).Verdict
 	v.Try = math.MaxInt // a try that no caller waits for
-	return a.to.Decide(ctx, func(s *director.State) ([]signal.Record, error) {
+	return a.decide(ctx, func(s *director.State) ([]signal.Record, error) {
 		_, records, err := s.Judge(v)
 		if errors.Is(err, director.ErrNotFound) || errors.Is(err, director.ErrTurn) {
 			return nil, nil // its subject does not exist in this story
@@ -281,7 +281,7 @@ func (a *rerun) respond(ctx context.Context, in *input) error {
 		return a.respondLive(ctx, a.Judge, r)
 	}
 	var out director.ResponseResult
-	err = a.to.Decide(ctx, func(s *director.State) (records []signal.Record, err error) {
+	err = a.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 		if out, records, err = s.Respond(r); err == nil && a.Mode == RerunStrict && a.other == nil {
 			err = in.check(out.Questions)
 		}
@@ -304,7 +304,7 @@ func (a *rerun) respond(ctx context.Context, in *input) error {
 				}
 				v.Turn, v.Attempt, v.Subject, v.Try = q.Turn, q.Attempt, q.Subject, q.Try
 			}
-			err := a.to.Decide(ctx, func(s *director.State) (records []signal.Record, err error) {
+			err := a.decide(ctx, func(s *director.State) (records []signal.Record, err error) {
 				_, records, err = s.Judge(v)
 				again = director.AskedAgain(records)
 				return records, err
@@ -329,7 +329,7 @@ func (in *input) check(questions []director.Question) error {
 
 // judge gives a recorded verdict to the director, if that awaits it.
 func (a *rerun) judge(ctx context.Context, v *RecordedVerdict) error {
-	return a.to.Decide(ctx, func(s *director.State) ([]signal.Record, error) {
+	return a.decide(ctx, func(s *director.State) ([]signal.Record, error) {
 		if v.Turn != s.Turn() || !slices.Contains(s.Awaiting(), v.Subject) {
 			return nil, nil
 		}

@@ -121,29 +121,35 @@ func (p *theatre) line(line string) {
 	require.NoError(p.t, err, line)
 }
 
+// perform plays the script of a story into the session "was".
+func perform(t *testing.T, in []txtar.File) (*sajou.Engine, *theatre) {
+	// The clock stands still, since verdicts hold how long they took.
+	clock := &enginetest.StoppedClock{Now: enginetest.StoryBegin}
+	eng := enginetest.Memory(t, sajou.Config{Now: clock.Read, AfterFunc: clock.AfterFunc})
+	p := &theatre{
+		t: t, ses: enginetest.BeginManual(t, eng, "was"),
+		episodes: map[string]*episode.Episode{}, answers: map[string][]string{}, later: map[string][]string{},
+	}
+	p.director = p.ses.Director().With(p)
+	for _, f := range in {
+		if f.Name != "script" {
+			p.episodes[f.Name] = enginetest.Authored(t, string(f.Data))
+			continue
+		}
+		for line := range strings.Lines(string(f.Data)) {
+			p.line(strings.TrimSpace(line))
+		}
+	}
+	return eng, p
+}
+
 // A story tells all that can be read from a session in which episodes were played: its
 // turns, how far the episodes had come after each entry, the verdicts, and what another
 // playing of its inputs gives: as recorded ("strict"), and with the episode "changed" or
 // the answers of the verb "now".
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in []txtar.File) (told []txtar.File) {
-		// The clock stands still, since verdicts hold how long they took.
-		clock := &enginetest.StoppedClock{Now: enginetest.StoryBegin}
-		eng := enginetest.Memory(t, sajou.Config{Now: clock.Read, AfterFunc: clock.AfterFunc})
-		p := &theatre{
-			t: t, ses: enginetest.BeginManual(t, eng, "was"),
-			episodes: map[string]*episode.Episode{}, answers: map[string][]string{}, later: map[string][]string{},
-		}
-		p.director = p.ses.Director().With(p)
-		for _, f := range in {
-			if f.Name != "script" {
-				p.episodes[f.Name] = enginetest.Authored(t, string(f.Data))
-				continue
-			}
-			for line := range strings.Lines(string(f.Data)) {
-				p.line(strings.TrimSpace(line))
-			}
-		}
+		eng, p := perform(t, in)
 		was := enginetest.Replay(t, eng, "was")
 		file := func(name, text string) { told = append(told, txtar.File{Name: name, Data: []byte(text)}) }
 		file("told", turns(t, was, 1, was.Head().Seq))

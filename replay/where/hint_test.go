@@ -16,6 +16,7 @@ func TestStatePaths(t *testing.T) {
 	for expr, want := range map[string][][]string{
 		`state.count.n > 1 || prev.count.list[0] == "x"`:         {{"count", "n"}, {"count", "list"}},
 		`state.performances["p-1"].a == 1`:                       {{"performances", "p-1", "a"}},
+		`1 < state.count.n`:                                      {{"count", "n"}},
 		`state.performances.size() > 0`:                          {{"performances"}},
 		`entry.payload.state.count == 1 && has(entry.type)`:      nil,
 		`has(state.performances.p1.name) && state.seq > uint(1)`: {{"performances", "p1", "name"}, {"seq"}},
