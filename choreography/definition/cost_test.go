@@ -41,6 +41,65 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// The cost of a pattern is that of the instructions that its text stands for, counted by
+// hand: one for the whole, and then as the notes say.
+func TestPatternCost(t *testing.T) {
+	const most = 20_000
+	for pattern, want := range map[string]int{
+		``:                              1,
+		`ab`:                            1 + 2,
+		`a.`:                            1 + 1 + 6,
+		`\d\.`:                          1 + 2 + 2,
+		`a\sb`:                          1 + 1 + 24 + 1,
+		`\S`:                            1 + 24,
+		`\`:                             1 + 2,
+		`a+`:                            1 + 1 + 1,
+		`ab*c?`:                         1 + 1 + 2 + 2,
+		`a+?b`:                          1 + 3 + 1,
+		`[abc]d`:                        1 + 4 + 1,
+		`[a\]b]d`:                       1 + 4 + 1,
+		`[\da]`:                         1 + 3,
+		`[\s]`:                          1 + 2 + 24,
+		`[a\S-\s]`:                      1 + 5 + 24 + 24,
+		`[ab`:                           1 + 3,
+		`[a\`:                           1 + 3,
+		`(ab)c`:                         1 + 4 + 1,
+		`x(ab)+c`:                       1 + 1 + 5 + 1,
+		`(a(bc)d)e`:                     1 + (1 + 4 + 1 + 2) + 1,
+		`(ab`:                           1 + 2,
+		`a)b`:                           1 + 2,
+		`a{3}b`:                         1 + 3 + 1,
+		`ab{3}`:                         1 + 1 + 3,
+		`a{12}b`:                        1 + 12 + 1,
+		`a{2,5}b`:                       1 + 5 + 1,
+		`a{5,2}b`:                       1 + 5 + 1,
+		`a{4,}b`:                        1 + 4 + 1,
+		`a{0}b`:                         1 + 1 + 1, // not less than the item itself
+		`a{0,0}b`:                       1 + 1 + 1,
+		`a{,3}`:                         1 + 5, // not a quantifier
+		`a{2b`:                          1 + 4,
+		`a{x}`:                          1 + 4,
+		`a{2,x}`:                        1 + 6,
+		`(ab){3}c`:                      1 + 3*4 + 1,
+		`[abc]{2}`:                      1 + 2*4,
+		`a{2}{3}b`:                      1 + 6 + 1,
+		`a{19998}`:                      most - 1,
+		`a{19999}`:                      most,
+		`a{20000}`:                      most,
+		`a{99999999999999999999}`:       most,
+		`(a{9999}){9999}b`:              most,
+		`a{9999}a{9999}a{9999}`:         most,
+		strings.Repeat(`a`, 4096):       1 + 4096,
+		strings.Repeat(`a`, 4097):       1, // it is not compiled
+		`[` + strings.Repeat(`x`, 4095): 1 + 4096,
+	} {
+		v := new(signal.Object).Add("when", new(signal.Object).Add("a", new(signal.Object).Text("matches", pattern).Value()).Value()).Value()
+		d, err := definition.Compile(v)
+		require.NoError(t, err, pattern)
+		assert.Equal(t, want, (d.Cost().Bytes-definition.BytesPerDeclaration-len(v)-192)/64, pattern)
+	}
+}
+
 // A performance counts for the children of the groups that it can be in at once, in
 // its steps or in its handler.
 func TestWidth(t *testing.T) {
