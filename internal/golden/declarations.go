@@ -78,9 +78,9 @@ func (w declarationWriter) step(depth int) string {
 	if d.Once(150) {
 		ms = text(`"signal.n"`, "-5")
 	}
-	kind := d.N(22)
+	kind := d.N(23)
 	if depth <= 0 {
-		kind = 4 + d.N(18)
+		kind = 4 + d.N(19)
 	}
 	switch kind {
 	case 0:
@@ -198,6 +198,18 @@ func (w declarationWriter) step(depth int) string {
 		add("state", `"run"`)
 		add("height", text("20", "0", "-3"))
 		add("duration", ms)
+	case 17:
+		// Actions that a program may add.
+		add("action", text(`"shake"`, `"vanish"`, `"stumble"`))
+		add("entity", who)
+		add("to", place)
+		add("width", text("4", "25"))
+		if d.Once(2) {
+			add("at", text("0", "0.5", "1", `"x"`))
+		}
+		if d.Once(2) {
+			add("duration", ms)
+		}
 	default:
 		add("action", `"move"`)
 		add("entity", who)
