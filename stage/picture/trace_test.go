@@ -231,6 +231,15 @@ func TestRecordedPictures(t *testing.T) {
 			if n%6 == 0 {
 				text += digestOf(r.Image(drawing, golden.Pick(d, 90, 140))) + picture.Terminal(f, golden.Pick(d, 1, 20, 60), golden.Pick(d, 1, 8, 20), d.Once(2))
 			}
+			if n%4 == 0 {
+				other := oddFrame(d)
+				compared, differences := picture.Compare(f, other, picture.CompareOptions{Options: opt, Before: "was", After: "is", Tolerance: golden.Pick(d, -1.0, 0, 40)})
+				sheet := picture.Sheet([]picture.Cell{{Frame: f, Caption: "1"}, {Frame: other}, {Frame: f, Caption: "3"}}, golden.Pick(d, -1, 0, 1, 2, 9), opt)
+				for _, d := range []*picture.Drawing{compared, sheet} {
+					w, h := d.Size()
+					text += fmt.Sprintf("%v %v %v %d %+v\n%s\n", differences, w, h, d.Omitted(), d.Boxes(), d.AppendSVG(nil))
+				}
+			}
 			step(fmt.Sprintf("%d odd", n), text)
 		}
 	})

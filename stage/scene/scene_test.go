@@ -116,6 +116,7 @@ func TestCompileRefuses(t *testing.T) {
 	for name, v := range map[string]signal.Value{
 		"absent":             nil,
 		"not a value":        {0xc1},
+		"a nil behind it":    append(slices.Clone(good), 0xc0),
 		"two values":         append(slices.Clone(good), good...),
 		"no object":          {0x90},
 		"one byte too few":   good[:len(good)-1],

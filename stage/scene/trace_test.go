@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/internal/golden"
+	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
 )
 
@@ -52,6 +53,10 @@ func TestRecordedScenes(t *testing.T) {
 				s, remarks := scene.Parse("drawn.json", []byte(text))
 				fmt.Fprintln(&out, remarks)
 				tellScene(&out, s)
+				if v, err := signal.ParseValue([]byte(text)); err == nil {
+					s, err := scene.Compile(v)
+					fmt.Fprintln(&out, err, s == nil, scene.IsScene(v))
+				}
 				s, rest, remarks := scene.ParseBundle("drawn.json", []byte(text))
 				fmt.Fprintln(&out, remarks)
 				tellScene(&out, s)
