@@ -229,7 +229,15 @@ func TestRecordedPictures(t *testing.T) {
 			w, h := drawing.Size()
 			text := fmt.Sprintf("%v %v %d %+v\n%s\n", w, h, drawing.Omitted(), drawing.Boxes(), drawing.AppendSVG(nil))
 			if n%6 == 0 {
-				text += digestOf(r.Image(drawing, golden.Pick(d, 90, 140))) + picture.Terminal(f, golden.Pick(d, 1, 20, 60), golden.Pick(d, 1, 8, 20), d.Once(2))
+				text += digestOf(r.Image(drawing, golden.Pick(d, 90, 140)))
+			}
+			for i := range f.Figures {
+				if g := &f.Figures[i]; d.Once(4) {
+					g.Opacity, g.Text = golden.Pick(d, 0.3, g.Opacity), strings.Repeat("ab c", d.N(14))+golden.Pick(d, "", "d", "de", "日")
+				}
+			}
+			for range 3 {
+				text += picture.Terminal(f, golden.Pick(d, 0, 1, 2, 5, 20, 51, 52, 60, 1000, 1001), golden.Pick(d, 0, 1, 2, 3, 4, 8, 20), d.Once(2))
 			}
 			if n%4 == 0 {
 				other := oddFrame(d)
