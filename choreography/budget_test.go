@@ -373,3 +373,34 @@ func TestCostOfWhatIsWrittenOut(t *testing.T) {
 		}
 	}
 }
+
+// What declarations would retire is counted once for each definition that is performed,
+// whatever else they declare.
+func TestRetained(t *testing.T) {
+	s := choreography.NewScheduler()
+	old := declared(t, repeating("a", 40))
+	define(t, s, old)
+	define(t, s, declared(t, repeating("idle", 30)))
+	define(t, s, declared(t, repeating("", 20)))
+	s.Signal(1, &signal.Signal{Type: "x"})
+	s.Signal(2, &signal.Signal{Type: "x"})
+	s.Advance(0)
+	cost := func(d language.Declaration) definition.Cost {
+		bound, err := s.Catalog().Bind(d)
+		require.NoError(t, err)
+		return bound[0].Cost()
+	}
+	a, other, nameless := declared(t, repeating("a", 1)), declared(t, repeating("a", 2)), declared(t, repeating("", 3))
+	idle, fresh, sequence := declared(t, repeating("idle", 1)), declared(t, repeating("fresh", 1)), declared(t, `{"sequence":"a","steps":[]}`)
+	assert.Zero(t, s.Retained())
+	assert.Zero(t, s.Retained(fresh, sequence, nameless))
+	assert.Equal(t, cost(old), s.Retained(a))
+	assert.Equal(t, cost(old), s.Retained(sequence, a, other, a, fresh))
+	assert.Equal(t, cost(old).Plus(cost(declared(t, repeating("idle", 30)))), s.Retained(a, idle))
+	define(t, s, a)
+	assert.Equal(t, cost(old), s.Retained())
+	s.Advance(39 * time.Millisecond)
+	assert.Equal(t, cost(old), s.Retained())
+	s.Advance(40 * time.Millisecond)
+	assert.Zero(t, s.Retained())
+}

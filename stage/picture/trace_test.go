@@ -218,7 +218,7 @@ func TestRecordedPictures(t *testing.T) {
 				step(fmt.Sprintf("%d animated", n), b2.String())
 			}
 		}
-		for n := range uint64(240) {
+		for n := range uint64(160) {
 			d := golden.NewDice(n)
 			f := oddFrame(d)
 			opt := picture.Options{
