@@ -1,6 +1,8 @@
 package definition_test
 
 import (
+	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -164,5 +166,67 @@ func TestEmptyAlternative(t *testing.T) {
 	} {
 		c := definition.CompileCondition(parsed(t, text))
 		assert.Equal(t, want, c.Holds(definition.Resolver{}), text)
+	}
+}
+
+// What reaches a bound of one definition is compiled, and one more is refused.
+func TestBoundsOfADefinition(t *testing.T) {
+	many := func(n int) string {
+		return `{"steps":[` + strings.Repeat(`{"action":"a"},`, n-1) + `{"action":"a"}]}`
+	}
+	guarded := func(n int) string { return `{"guard":{"entity":[` + strings.Repeat(`"x",`, n-1) + `"x"]}}` }
+	for name, c := range map[string]struct{ most, more, reason string }{
+		"steps": {many(definition.MaxSteps), many(definition.MaxSteps + 1), definition.ErrInvalid.Error() + ": more than 100000 steps"},
+		"names": {guarded(definition.MaxGuarded), guarded(definition.MaxGuarded + 1), definition.ErrInvalid.Error() + ": a guard of more than 16 names"},
+	} {
+		_, err := definition.Compile(parsed(t, c.most))
+		require.NoError(t, err, name)
+		_, err = definition.Compile(parsed(t, c.more))
+		require.ErrorIs(t, err, definition.ErrInvalid, name)
+		assert.Equal(t, name == "steps", errors.Is(err, definition.ErrBudget), name)
+		assert.EqualError(t, err, c.reason, name)
+	}
+	require.NoError(t, definition.Cost{Steps: definition.MaxStepsInForce, Bytes: definition.MaxBytesInForce}.Check())
+	require.ErrorIs(t, definition.Cost{Steps: definition.MaxStepsInForce + 1}.Check(), definition.ErrBudget)
+	require.ErrorIs(t, definition.Cost{Bytes: definition.MaxBytesInForce + 1}.Check(), definition.ErrBudget)
+	require.Equal(t, definition.Cost{Steps: 3, Bytes: 7}, definition.Cost{Steps: 5, Bytes: 9}.Minus(definition.Cost{Steps: 2, Bytes: 2}))
+}
+
+// Milliseconds become nanoseconds, rounded; what is no number above zero is none, and what
+// does not fit is the greatest.
+func TestNanoseconds(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "1": 1_000_000, "-1": 0, "5": 5_000_000, "2.5": 2_500_000, "-0.5": 0, "0.0": 0, "0.0000004": 0, "0.0000005": 1, "0.0000015": 2,
+		"9223372036854": 9_223_372_036_854_000_000, "9223372036855": math.MaxInt64, "18446744073709551615": math.MaxInt64, "1e300": math.MaxInt64, "-1e300": 0, "9223372036854.775": math.MaxInt64,
+		`"5"`: 0, "true": 0, "null": 0, "[5]": 0, "{}": 0,
+	} {
+		assert.Equal(t, want, definition.Nanoseconds(parsed(t, text)), text)
+	}
+	assert.Zero(t, definition.Nanoseconds(nil))
+}
+
+// Values convert to booleans as in JavaScript.
+func TestTruthy(t *testing.T) {
+	for text, want := range map[string]bool{
+		"null": false, "true": true, "false": false, `""`: false, `"0"`: true, "0": false, "0.0": false, "1": true, "-1": true, "0.25": true, "18446744073709551615": true, "[]": true, "{}": true,
+	} {
+		assert.Equal(t, want, definition.Truthy(parsed(t, text)), text)
+	}
+	assert.False(t, definition.Truthy(nil))
+}
+
+// Progress is the share of the time that has passed. An animation beyond the end of time
+// never reaches its end before that.
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		node    definition.Node
+		elapsed int64
+		want    float64
+	}{
+		{definition.Node{Duration: 100}, 0, 0}, {definition.Node{Duration: 100}, 25, 0.25}, {definition.Node{Duration: 100}, 99, 0.99},
+		{definition.Node{Duration: 100}, 100, 1}, {definition.Node{Duration: 100}, 101, 1}, {definition.Node{}, 0, 1},
+		{definition.Node{Duration: math.MaxInt64, Written: 1e15}, 1e18, 1e-3}, {definition.Node{Duration: math.MaxInt64, Written: 1e15}, math.MaxInt64, 1},
+	} {
+		assert.Equal(t, c.want, c.node.Progress(c.elapsed), "%d of %d", c.elapsed, c.node.Duration)
 	}
 }
