@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
@@ -134,6 +136,71 @@ func TestCompileRefuses(t *testing.T) {
 	clear(v)
 	if s.Slots[0].Name != "a" || !bytes.Equal(s.Value(), good) {
 		t.Errorf("the scene changed with the bytes it was made of: %+v", s.Slots)
+	}
+}
+
+// A list of MaxItems is read. One that is longer is refused, and what is beyond is not judged.
+func TestMaxItems(t *testing.T) {
+	for name, c := range map[string]struct{ before, item, after string }{
+		"layers":        {`"layers":[`, `"l#"`, `]`},
+		"slots":         {`"slots":[`, `{"name":"s#","x":1,"y":2}`, `]`},
+		"entities":      {`"entities":[`, `{"id":"e#","at":{"x":1,"y":1}}`, `]`},
+		"agents":        {`"agents":[`, `{"match":"m#"}`, `]`},
+		"points":        {`"routes":{"r":{"points":[`, `{"x":#,"y":1}`, `]}}`},
+		"looks":         {`"looks":{`, `"l#":{}`, `}`},
+		"slots by name": {`"slots":{`, `"s#":{"x":1,"y":2}`, `}`},
+		"waypoints":     {`"waypoints":{`, `"w#":{"x":1,"y":2}`, `}`},
+		"routes":        {`"routes":{`, `"r#":{"points":[{"x":1,"y":2},{"x":3,"y":4}]}`, `}`},
+	} {
+		items := make([]string, scene.MaxItems)
+		for i := range items {
+			items[i] = strings.ReplaceAll(c.item, "#", fmt.Sprint(i))
+		}
+		text := func(items ...string) []byte {
+			return []byte(`{"sajou":"scene","version":1,` + c.before + strings.Join(items, ",") + c.after + `}`)
+		}
+		s, remarks := scene.Parse("many.json", text(items...))
+		if s == nil || remarks.Refused() {
+			t.Errorf("%s: %v", name, remarks)
+		}
+		// The one too many has a mistake of its own.
+		wrong := "7"
+		if strings.HasPrefix(c.item, `"`) && strings.Contains(c.item, `":`) {
+			wrong = `"last":7`
+		}
+		s, remarks = scene.Parse("many.json", text(append(items, wrong)...))
+		if errs := remarks.Only(authored.SeverityError); s != nil || len(errs) != 1 || !strings.Contains(errs[0].Message, "holds more than 10000") {
+			t.Errorf("%s and one more: %v", name, remarks)
+		}
+	}
+}
+
+// Numbers, names and titles at their bounds are accepted, and those just beyond are not.
+func TestBounds(t *testing.T) {
+	quoted := func(s string, n int) string { return strconv.Quote(strings.Repeat(s, n)) }
+	for member, c := range map[string]struct{ accepted, refused []string }{
+		`"size":{"width":#,"height":9}`:                           {[]string{"1", "1000000"}, []string{"0.999", "1000000.5"}},
+		`"size":{"width":9,"height":#}`:                           {[]string{"1", "1000000"}, []string{"0.999", "1000000.5"}},
+		`"waypoints":{"w":{"x":#,"y":0}}`:                         {[]string{"-1000000", "1000000"}, []string{"-1000000.5", "1000000.5"}},
+		`"waypoints":{"w":{"x":0,"y":#}}`:                         {[]string{"-1000000", "1000000"}, []string{"-1000000.5", "1000000.5"}},
+		`"looks":{"l":{"size":#}}`:                                {[]string{"1", "1000000"}, []string{"0.5", "1000000.5"}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"opacity":#}]`:  {[]string{"0", "1"}, []string{"-0.001", "1.001"}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"scale":#}]`:    {[]string{"0", "1000000"}, []string{"-0.001", "1000000.5"}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"rotation":#}]`: {[]string{"-1000000", "1000000"}, []string{"-1000000.5", "1000000.5"}},
+		`"layers":[#]`:                  {[]string{quoted("a", 256), quoted("é", 128)}, []string{quoted("a", 257), quoted("é", 129), `""`}},
+		`"waypoints":{#:{"x":0,"y":0}}`: {[]string{quoted("a", 256), quoted("é", 128)}, []string{quoted("a", 257), quoted("é", 129), `""`}},
+		`"title":#`:                     {[]string{quoted("é", 1024), `""`}, []string{quoted("é", 1025)}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"label":#}]`: {[]string{quoted("é", 1024), `""`}, []string{quoted("é", 1025)}},
+		`"routes":{"r":{"points":#}}`:                          {[]string{`[{"x":0,"y":0},{"x":1,"y":1}]`}, []string{`[{"x":0,"y":0}]`, `[]`}},
+	} {
+		for i, values := range [][]string{c.accepted, c.refused} {
+			for _, v := range values {
+				s, remarks := scene.Parse("s.json", []byte(`{"sajou":"scene","version":1,`+strings.Replace(member, "#", v, 1)+`}`))
+				if accepted := s != nil && !remarks.Refused(); accepted != (i == 0) {
+					t.Errorf("%s with %.40s: accepted %v, %v", member, v, accepted, remarks)
+				}
+			}
+		}
 	}
 }
 
