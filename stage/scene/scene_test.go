@@ -175,6 +175,20 @@ func TestMaxItems(t *testing.T) {
 	}
 }
 
+// A message offers up to twelve names, and of more the first twelve.
+func TestOffersAreFew(t *testing.T) {
+	for n, want := range map[int]string{1: "l10", 12: "l10, l11, l12, l13, l14, l15, l16, l17, l18, l19, l20, l21", 13: "l10, l11, l12, l13, l14, l15, l16, l17, l18, l19, l20, l21, …"} {
+		var layers []string
+		for i := range n {
+			layers = append(layers, fmt.Sprintf(`"l%d"`, 10+i))
+		}
+		_, remarks := scene.Parse("s.json", []byte(`{"sajou":"scene","version":1,"layers":[`+strings.Join(layers, ",")+`],"entities":[{"id":"e","at":{"x":0,"y":0},"layer":"none"}]}`))
+		if want := `there is no layer "none"; there are ` + want; len(remarks) != 1 || remarks[0].Message != want {
+			t.Errorf("of %d: %v, want %q", n, remarks, want)
+		}
+	}
+}
+
 // Numbers, names and titles at their bounds are accepted, and those just beyond are not.
 func TestBounds(t *testing.T) {
 	quoted := func(s string, n int) string { return strconv.Quote(strings.Repeat(s, n)) }
