@@ -230,3 +230,12 @@ func TestProgress(t *testing.T) {
 		assert.Equal(t, c.want, c.node.Progress(c.elapsed), "%d of %d", c.elapsed, c.node.Duration)
 	}
 }
+
+// A condition that always holds leaves no node: the numbers of nodes are part of states.
+func TestConditionsWithoutNodes(t *testing.T) {
+	for when, nodes := range map[string]int{`{}`: 1, `[]`: 1, `[{}]`: 1, `[{"a":{"exists":true}},{}]`: 1, `"always"`: 1, `{"a":{"exists":true}}`: 2, `[{"a":{"exists":true}}]`: 2} {
+		d, err := definition.Compile(parsed(t, `{"steps":[{"action":"a","when":`+when+`}]}`))
+		require.NoError(t, err, when)
+		assert.Len(t, d.Nodes(), nodes, when)
+	}
+}

@@ -1,6 +1,7 @@
 package language_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,4 +132,25 @@ func TestParseOrder(t *testing.T) {
 
 	_, diagnostics = language.Parse("f.json", []byte(`{"id":"c","on":"s","easings":{},"steps":[{"action":"flash"}]}`))
 	assert.ErrorContains(t, diagnostics.Err(definition.ErrInvalid), `unknown field "easings"`)
+}
+
+// A sequence that leads to others in very many ways is declared again without following each
+// of the ways.
+func TestManyWaysBetweenSequences(t *testing.T) {
+	c := new(language.Catalog)
+	declare := func(text string) {
+		v, err := signal.ParseValue([]byte(text))
+		require.NoError(t, err)
+		d, err := language.CompileDeclaration("sequence", v)
+		require.NoError(t, err)
+		c, err = c.With(d)
+		require.NoError(t, err)
+	}
+	declare(`{"sequence":"s0","steps":[]}`)
+	const levels = 60
+	for i := range levels {
+		include := fmt.Sprintf(`{"action":"include","sequence":"s%d"}`, i)
+		declare(fmt.Sprintf(`{"sequence":"s%d","steps":[%s,{"action":"onArrive","steps":[%s]}]}`, i+1, include, include))
+	}
+	declare(fmt.Sprintf(`{"sequence":"s%d","steps":[{"action":"include","sequence":"s%d"},{"action":"flash"}]}`, levels, levels-1))
 }
