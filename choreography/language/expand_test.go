@@ -154,3 +154,23 @@ func TestManyWaysBetweenSequences(t *testing.T) {
 	}
 	declare(fmt.Sprintf(`{"sequence":"s%d","steps":[{"action":"include","sequence":"s%d"},{"action":"flash"}]}`, levels, levels-1))
 }
+
+// A state may hold sequences that include each other without end. What includes them is
+// refused, with the names from the first that comes again.
+func TestRestoredCircles(t *testing.T) {
+	compiled := func(word, text string) language.Declaration {
+		v, err := signal.ParseValue([]byte(text))
+		require.NoError(t, err)
+		d, err := language.CompileDeclaration(word, v)
+		require.NoError(t, err)
+		return d
+	}
+	sequence := func(name, included string) language.Declaration {
+		return compiled("sequence", `{"sequence":"`+name+`","steps":[{"action":"include","sequence":"`+included+`"}]}`)
+	}
+	c, err := language.RestoreCatalog([]language.Declaration{sequence("in", "a"), sequence("a", "b"), sequence("b", "a")}, nil)
+	require.NoError(t, err)
+	_, err = c.Bind(compiled("choreography", `{"on":"x","steps":[{"action":"include","sequence":"in"}]}`))
+	require.ErrorIs(t, err, definition.ErrInvalid)
+	require.ErrorContains(t, err, "sequences include each other without end: a → b → a")
+}
