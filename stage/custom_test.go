@@ -133,11 +133,14 @@ func TestTracksOfUnknownChannels(t *testing.T) {
 		scheduler.Signal(2, &signal.Signal{Type: "fed"})
 		scheduler.Advance(0)
 		after := st.Frame().Figures[0]
+		values := st.View().(map[string]any)["diagnostics"].(map[string]any)["values"]
 		if moves {
 			require.Equal(t, 5.0, after.X)
+			require.Equal(t, int64(0), values)
 			continue
 		}
 		require.Equal(t, before, after, "%q", name)
+		require.Equal(t, int64(1), values, "%q is not remarked", name)
 	}
 }
 

@@ -189,6 +189,31 @@ func TestOffersAreFew(t *testing.T) {
 	}
 }
 
+// Numbers of a file of the scene-builder are clamped to their bounds, with a warning for
+// those beyond.
+func TestImportedNumbers(t *testing.T) {
+	for value, want := range map[string]struct {
+		opacity, scale, x float64
+		warned            int
+	}{
+		"0": {0, 0, 0, 0}, "1": {1, 1, 1, 0}, "0.25": {0.25, 0.25, 0.25, 0}, "1.5": {1, 1.5, 1.5, 1}, "-1": {0, 1, -1, 2}, "1000001": {1, 1_000_000, 1_000_000, 3},
+	} {
+		s, remarks := scene.Parse("scene.json", []byte(`{"dimensions": {"width": 100, "height": 50}, "entities": [{"id": "a", "entityId": "robot", "opacity": `+value+`, "scale": `+value+`, "x": `+value+`, "y": 0}]}`))
+		if s == nil || len(s.Entities) != 1 {
+			t.Fatalf("%s: %v", value, remarks)
+		}
+		warned := 0
+		for _, r := range remarks {
+			if strings.Contains(r.Message, "the nearest is taken") || strings.Contains(r.Message, "not mirrored") {
+				warned++
+			}
+		}
+		if e := s.Entities[0]; e.Opacity != want.opacity || e.Scale != want.scale || e.At.X != want.x || warned != want.warned {
+			t.Errorf("%s: opacity %v, scale %v, x %v, %d warnings, want %+v: %v", value, e.Opacity, e.Scale, e.At.X, warned, want, remarks)
+		}
+	}
+}
+
 // Numbers, names and titles at their bounds are accepted, and those just beyond are not.
 func TestBounds(t *testing.T) {
 	quoted := func(s string, n int) string { return strconv.Quote(strings.Repeat(s, n)) }
