@@ -163,15 +163,17 @@ func TestRefusalsAreKept(t *testing.T) {
 // A signal makes no performance when too much is under way, and the others go on.
 func TestUnderWayIsBounded(t *testing.T) {
 	s := choreography.NewScheduler()
-	wide := `{"id":"wide","on":"x","steps":[{"action":"parallel","steps":[` + strings.TrimSuffix(strings.Repeat(`{"action":"move","duration":10},`, 50_000), ",") + `]}]}`
+	const width = 1 << 15 // of which so many make exactly the bound
+	wide := `{"id":"wide","on":"x","steps":[{"action":"parallel","steps":[` + strings.TrimSuffix(strings.Repeat(`{"action":"move","duration":10},`, width-1), ",") + `]}]}`
 	define(t, s, declared(t, wide))
 	for i := range 40 {
 		s.Signal(uint64(i+1), &signal.Signal{Type: "x"})
 	}
 	_, skipped := s.Refused()
-	if want := choreography.MaxUnderWay / 50_001; s.Active() != want || skipped != uint64(40-want) {
+	if want := choreography.MaxUnderWay / width; s.Active() != want || skipped != uint64(40-want) {
 		t.Fatalf("%d active and %d skipped, want %d of 40", s.Active(), skipped, want)
 	}
+	s = restored(t, s)
 	s.Advance(time.Second)
 	s.Signal(99, &signal.Signal{Type: "x"})
 	if s.Active() != 1 {
@@ -372,4 +374,35 @@ func TestCostOfWhatIsWrittenOut(t *testing.T) {
 			t.Errorf("%d times: %+v, by hand %+v", n, a.Catalog().Used(), b.Catalog().Used())
 		}
 	}
+}
+
+// What declarations would retire is counted once for each definition that is performed,
+// whatever else they declare.
+func TestRetained(t *testing.T) {
+	s := choreography.NewScheduler()
+	old := declared(t, repeating("a", 40))
+	define(t, s, old)
+	define(t, s, declared(t, repeating("idle", 30)))
+	define(t, s, declared(t, repeating("", 20)))
+	s.Signal(1, &signal.Signal{Type: "x"})
+	s.Signal(2, &signal.Signal{Type: "x"})
+	s.Advance(0)
+	cost := func(d language.Declaration) definition.Cost {
+		bound, err := s.Catalog().Bind(d)
+		require.NoError(t, err)
+		return bound[0].Cost()
+	}
+	a, other, nameless := declared(t, repeating("a", 1)), declared(t, repeating("a", 2)), declared(t, repeating("", 3))
+	idle, fresh, sequence := declared(t, repeating("idle", 1)), declared(t, repeating("fresh", 1)), declared(t, `{"sequence":"a","steps":[]}`)
+	assert.Zero(t, s.Retained())
+	assert.Zero(t, s.Retained(fresh, sequence, nameless))
+	assert.Equal(t, cost(old), s.Retained(a))
+	assert.Equal(t, cost(old), s.Retained(sequence, a, other, a, fresh))
+	assert.Equal(t, cost(old).Plus(cost(declared(t, repeating("idle", 30)))), s.Retained(a, idle))
+	define(t, s, a)
+	assert.Equal(t, cost(old), s.Retained())
+	s.Advance(39 * time.Millisecond)
+	assert.Equal(t, cost(old), s.Retained())
+	s.Advance(40 * time.Millisecond)
+	assert.Zero(t, s.Retained())
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/internal/msgptest"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -282,6 +283,16 @@ func TestMaxWaiting(t *testing.T) {
 	if want := definition.MaxWaiting + 1; s.Active() != want {
 		t.Errorf("%d performances, want %d", s.Active(), want)
 	}
+	// A state with one more that waits is refused.
+	whole := s.AppendState(nil)
+	const performances = 6
+	at := msgptest.At(whole, performances)
+	last := msgptest.Get(whole, performances, definition.MaxWaiting)
+	many := append(msgp.AppendArrayHeader(nil, definition.MaxWaiting+2), whole[at.Start+3:at.End]...)
+	more := msgptest.Put(whole, at, append(many, msgptest.Set(last, []byte{2}, 1)...)) // the second of its signal
+	_, err := choreography.RestoreScheduler(more)
+	require.ErrorContains(t, err, "wait for one name")
+
 	s = restored(t, s)
 	var d deaf
 	s.Observe(&d, nil)

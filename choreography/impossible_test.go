@@ -9,6 +9,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/sajou-dev/sajou-go/choreography"
+	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/internal/msgptest"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -98,9 +99,34 @@ func TestImpossibleStatesHaveReasons(t *testing.T) {
 		"nothing is in the place of a replaced definition": msgptest.Set(whole, retired, 4),
 		"a handler without steps":                          msgptest.Set(whole, []byte{0xc3}, performances, first, 4),
 		"one signal of two types":                          msgptest.Set(whole, []byte{0}, performances, 1, 3),
+		"node 4 of 4":                                      msgptest.Set(whole, array(4, waiting, 0), performances, first, cursor),
+		"node 2 of 2":                                      msgptest.Set(whole, array(2), performances, first, cursor, child),
 	} {
 		_, err := choreography.RestoreScheduler(data)
 		require.ErrorIs(t, err, choreography.ErrState, want)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// The definitions that were replaced and are still performed count for the budget: a state
+// in which they exceed it beside those in force is refused.
+func TestStateOverTheBudget(t *testing.T) {
+	s := choreography.NewScheduler()
+	define(t, s, declared(t, repeating("a", 60_000)))
+	s.Signal(1, &signal.Signal{Type: "x"})
+	s.Advance(0)
+	define(t, s, declared(t, repeating("a", 30_000)))
+	whole := s.AppendState(nil)
+	_, err := choreography.RestoreScheduler(whole)
+	require.NoError(t, err)
+
+	larger := choreography.NewScheduler()
+	define(t, larger, declared(t, repeating("a", 60_000)))
+	other := larger.AppendState(nil)
+	for _, part := range []int{2, 3} { // the declarations and the definitions
+		whole = msgptest.Set(whole, msgptest.Get(other, part), part)
+	}
+	_, err = choreography.RestoreScheduler(whole)
+	require.ErrorIs(t, err, choreography.ErrState)
+	require.ErrorIs(t, err, definition.ErrBudget)
 }

@@ -192,3 +192,53 @@ func (w *asked) Property(entity, property string, at time.Duration) (signal.Valu
 	}
 	return nil, false
 }
+
+// blockedStage is a stage that also learns what guards hold back.
+type blockedStage struct {
+	*stage
+	blocked []string
+}
+
+func (s *blockedStage) Blocked(seq uint64, refused bool, holderSeq uint64, holderIndex uint32) {
+	s.blocked = append(s.blocked, fmt.Sprintf("%d refused=%v by p-%d-%d", seq, refused, holderSeq, holderIndex))
+}
+
+// A performance that its guard holds back, or that is not made because of it, is reported
+// with all that hold its names or wait for them, name by name.
+func TestBlocked(t *testing.T) {
+	s := choreography.NewScheduler()
+	on := &blockedStage{stage: newStage()}
+	s.Observe(on, on)
+	guarded := func(on, policy string, names ...string) {
+		define(t, s, compile(t, object{"on": on, "guard": object{"entity": names, "policy": policy}, "steps": []object{{"action": "wait", "duration": 50}}}))
+	}
+	guarded("both", "queue", "a", "b")
+	guarded("skip", "skip", "c", "a")
+	guarded("take", "preempt", "b")
+	guarded("other", "queue", "d")
+	guarded("mixed", "queue", "e", "d")
+	seq := uint64(0)
+	send := func(typ string, want ...string) {
+		t.Helper()
+		on.blocked = nil
+		seq++
+		s.Signal(seq, &signal.Signal{Type: typ})
+		if !slices.Equal(on.blocked, want) {
+			t.Errorf("%d %s: blocked %q, want %q", seq, typ, on.blocked, want)
+		}
+	}
+	send("both")
+	send("both", "2 refused=false by p-1-1", "2 refused=false by p-1-1")
+	send("both", "3 refused=false by p-1-1", "3 refused=false by p-2-1", "3 refused=false by p-1-1", "3 refused=false by p-2-1")
+	send("skip", "4 refused=true by p-1-1", "4 refused=true by p-2-1", "4 refused=true by p-3-1")
+	send("other")
+	send("mixed", "6 refused=false by p-5-1")
+	// Nobody holds e, and one waits for it.
+	send("mixed", "7 refused=false by p-6-1", "7 refused=false by p-5-1", "7 refused=false by p-6-1")
+	send("take")
+	s.Observe(on.stage, on)
+	send("both")
+	s.Observe(on, on)
+	s.Advance(time.Hour)
+	send("both")
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/sajou-dev/sajou-go/choreography/curve"
 	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/internal/golden"
+	"github.com/sajou-dev/sajou-go/internal/msgptest"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -38,7 +39,19 @@ func TestRecordedPerformances(t *testing.T) {
 				step(fmt.Sprintf("%d defined", n), out.String())
 				out.Reset()
 			}
-			take(golden.Declarations(d))
+			text := golden.Declarations(d)
+			take(text)
+			for i := range 6 {
+				damaged := golden.Damage(d, text)
+				declarations, diagnostics := language.Parse("damaged.json", []byte(damaged))
+				for _, one := range declarations {
+					fmt.Fprintln(&out, one.Word(), one.Name(), one.Value().String())
+				}
+				fmt.Fprintln(&out, damaged, diagnostics)
+				_, diagnostics = language.ParseWith(s.Catalog(), "damaged.json", []byte(damaged))
+				step(fmt.Sprintf("%d damaged %d", n, i), fmt.Sprint(out.String(), diagnostics))
+				out.Reset()
+			}
 			seq := uint64(0)
 			for range 14 {
 				sink := &choreography.RecordingSink{}
@@ -81,7 +94,7 @@ func TestRecordedPerformances(t *testing.T) {
 				at, ok := s.Next()
 				state := s.AppendState(nil)
 				fmt.Fprintf(&out, "%v %v %v %d %v %x\n", s.Now(), at, ok, s.Active(), s.Performing(), state)
-				for range 8 {
+				for range 3 {
 					broken := append([]byte(nil), state...)
 					i := d.N(len(broken))
 					broken[i] = golden.Pick(d, broken[i]+1, broken[i]-1, 0, 0xc0, broken[i]^0x80)
@@ -93,6 +106,23 @@ func TestRecordedPerformances(t *testing.T) {
 				step(fmt.Sprintf("%d played", n), out.String())
 				out.Reset()
 			}
+			if n%10 != 0 {
+				continue
+			}
+			// Each element of the time, the signals and the performances is replaced by others.
+			state := s.AppendState(nil)
+			for _, part := range []int{1, 5, 6} {
+				for _, at := range msgptest.Spans(state, msgptest.At(state, part).Start) {
+					for range 2 {
+						put := golden.Pick(d, []byte{0}, []byte{1}, []byte{2}, []byte{3}, []byte{4}, []byte{0xff}, []byte{0x90}, []byte{0x91, 0}, []byte{0xc2}, []byte{0xc3}, []byte{state[at.Start] + 1}, []byte{state[at.Start] - 1})
+						r, err := choreography.RestoreScheduler(msgptest.Put(state, at, put))
+						if fmt.Fprintln(&out, part, at.Start, put, err); err == nil {
+							fmt.Fprintln(&out, view(r))
+						}
+					}
+				}
+			}
+			step(fmt.Sprintf("%d replaced", n), out.String())
 		}
 		for _, name := range []string{
 			"linear", "easeIn", "easeOut", "easeInOut", "arc", "steps(1)", "steps(4)", "steps(3, start)", "steps(5,both)", "cubic-bezier(.1,.7,1,.1)", "cubic-bezier(0,0,1,1)", "cubic-bezier(.4,-2,.6,3)", "cubic-bezier(1,0,0,1)",

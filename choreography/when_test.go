@@ -10,6 +10,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/choreography/curve"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
+	"github.com/sajou-dev/sajou-go/choreography/language"
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
@@ -22,10 +23,29 @@ func compiled(t testing.TB, text string) *definition.Definition {
 	return d
 }
 
+// A path on the stage names an entity and one of its properties; an entity may be taken
+// from the signal, but is not the whole signal.
+func TestStagePaths(t *testing.T) {
+	for path, remark := range map[string]string{
+		"ann.x": "", "a.b.x": "", "signal.from.x": "", "signal.x.": "names no property", "a.x": "", "ann.position.x": "", "signals.x": "", "x.signal.y": "",
+		"ann": "names no property", "": "names no property", ".x": "names no property", "ann.": "names no property", ".": "names no property",
+		"signal.x": "names no property", "signal.from": "names no property", "signal..x": "the reference names no field", "signal.taskid.x": "has no field",
+	} {
+		_, diagnostics := language.Parse("p.json", []byte(`{"on": "task_dispatch", "when": {"stage:`+path+`": {"exists": true}}, "steps": [{"action": "wait", "duration": 1}]}`))
+		got := ""
+		for _, d := range diagnostics {
+			got += d.Message
+		}
+		if (remark == "") != (got == "") || !strings.Contains(got, remark) {
+			t.Errorf("stage:%s: %q, want %q", path, got, remark)
+		}
+	}
+}
+
 // TestWhen judges conditions against one payload, for signals of type x.
 func TestWhen(t *testing.T) {
 	payload, err := signal.ParseValue([]byte(`{
-		"n":5,"f":5.0,"big":9007199254740993,"huge":18446744073709551615,"zero":0,"s":"five","e":"","t":true,"z":null,"o":{"k":[1,{"d":"deep"}]},
+		"n":5,"f":5.0,"big":9007199254740993,"bigger":9007199254740992.0,"huge":18446744073709551615,"zero":0,"s":"five","e":"","t":true,"z":null,"o":{"k":[1,{"d":"deep"}]},
 		"type":"mine","type2":1,"spaced":"a\u00a0b","accent":"café","emoji":"😀","line":"a\nb","dash":"a-b"}`))
 	require.NoError(t, err)
 	sig := &signal.Signal{Type: "x", Payload: payload}
@@ -48,6 +68,15 @@ func TestWhen(t *testing.T) {
 		{`{"signal.n":{"equals":"5"}}`, false},
 		{`{"signal.big":{"equals":9007199254740992}}`, false},
 		{`{"signal.big":{"equals":9007199254740993}}`, true},
+		// A number that is not an integer is compared as a double, whatever the other is.
+		{`{"signal.big":{"equals":9007199254740992.0}}`, true},
+		{`{"signal.big":{"gt":9007199254740992.0}}`, false},
+		{`{"signal.big":{"gt":9007199254740992}}`, true},
+		{`{"signal.bigger":{"equals":9007199254740993}}`, true},
+		{`{"signal.bigger":{"lt":9007199254740993}}`, false},
+		{`{"signal.huge":{"equals":18446744073709551614}}`, true},
+		{`{"signal.huge":{"gt":1}}`, true},
+		{`{"signal.n":{"lt":18446744073709551615}}`, true},
 		{`{"signal.huge":{"equals":18446744073709551615}}`, true},
 		{`{"signal.huge":{"gt":9223372036854775807}}`, true},
 		{`{"signal.s":{"equals":"five"}}`, true},

@@ -144,3 +144,15 @@ func TestEveryParameterIsListed(t *testing.T) {
 		t.Errorf("only %d questions were found: the test looks for the wrong thing", found)
 	}
 }
+
+// The width of a beam is bounded, and a beam of every width is restored.
+func TestWidthOfBeams(t *testing.T) {
+	for width, want := range map[string]float64{"0": 0, "-2": 0, "0.5": 0.5, "1000": 1000, "1e9": 1000, `"x"`: 3} {
+		w := newWorld(stage.Config{})
+		w.define(t, `[{"on": "x", "steps": [{"action": "drawBeam", "entity": "ann", "to": {"x": 1, "y": 2}, "width": `+width+`}]}]`)
+		w.signal(0, &signal.Signal{Type: "x"})
+		w.advance(0)
+		w.restore(t)
+		require.Equal(t, want, w.stage.Frame().Beams[0].Width, width)
+	}
+}

@@ -2,6 +2,8 @@ package stage_test
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,11 +133,72 @@ func TestTracksOfUnknownChannels(t *testing.T) {
 		scheduler.Signal(2, &signal.Signal{Type: "fed"})
 		scheduler.Advance(0)
 		after := st.Frame().Figures[0]
+		values := st.View().(map[string]any)["diagnostics"].(map[string]any)["values"]
 		if moves {
 			require.Equal(t, 5.0, after.X)
+			require.Equal(t, int64(0), values)
 			continue
 		}
 		require.Equal(t, before, after, "%q", name)
+		require.Equal(t, int64(1), values, "%q is not remarked", name)
+	}
+}
+
+// Tracks and their data are counted, and their texts and numbers are bounded; what is too
+// much of one track leaves the others.
+func TestTracksAreBounded(t *testing.T) {
+	many := func(n int, last stage.Track) []stage.Track {
+		tracks := make([]stage.Track, n-1, n)
+		for i := range tracks {
+			tracks[i] = stage.Track{Channel: stage.ChannelRotation, To: float64(i)}
+		}
+		return append(tracks, last)
+	}
+	name, text := strings.Repeat("n", stage.MaxName), strings.Repeat("é", stage.MaxText)
+	to := func(ch stage.Channel, v float64) stage.Track { return stage.Track{Channel: ch, From: v, To: v} }
+	saying := func(ch stage.Channel, text string) stage.Track { return stage.Track{Channel: ch, Text: text} }
+	type told struct {
+		x, opacity, scale, strength float64
+		state, label, text, tint    string
+		remark                      string
+	}
+	for title, c := range map[string]struct {
+		tracks []stage.Track
+		want   func(*told)
+	}{
+		"sixteen tracks":         {many(stage.MaxTracks, to(stage.ChannelX, 5)), func(w *told) { w.x = 5 }},
+		"seventeen tracks":       {many(stage.MaxTracks+1, to(stage.ChannelX, 5)), func(*told) {}},
+		"sixteen numbers":        {[]stage.Track{{Channel: stage.ChannelX, From: 5, To: 5, Data: make([]float64, stage.MaxTrackData)}}, func(w *told) { w.x = 5 }},
+		"seventeen numbers":      {[]stage.Track{{Channel: stage.ChannelX, Data: make([]float64, stage.MaxTrackData+1)}, to(stage.ChannelScale, 3)}, func(w *told) { w.scale, w.remark = 3, "value" }},
+		"a long name":            {[]stage.Track{saying(stage.ChannelState, name), saying(stage.ChannelLabel, name)}, func(w *told) { w.state, w.label = name, name }},
+		"too long a name":        {[]stage.Track{saying(stage.ChannelState, name+"n"), saying(stage.ChannelLabel, "l")}, func(w *told) { w.label, w.remark = "l", "limit" }},
+		"too long a color":       {[]stage.Track{{Channel: stage.ChannelTint, From: 1, To: 1, Text: name + "n"}}, func(w *told) { w.remark = "limit" }},
+		"a long text":            {[]stage.Track{saying(stage.ChannelText, text)}, func(w *told) { w.text = text }},
+		"too long a text":        {[]stage.Track{saying(stage.ChannelText, text+"x")}, func(w *told) { w.text = text }},
+		"a text that is no UTF8": {[]stage.Track{saying(stage.ChannelText, "a\xffb")}, func(w *told) { w.text = "a\uFFFDb" }},
+		"a color":                {[]stage.Track{{Channel: stage.ChannelTint, From: 0.5, To: 0.5, Text: "tan"}}, func(w *told) { w.tint, w.strength = "tan", 0.5 }},
+		"no number":              {[]stage.Track{to(stage.ChannelX, math.NaN()), to(stage.ChannelOpacity, math.NaN())}, func(w *told) { w.x, w.opacity = 0, 0 }},
+		"numbers without end":    {[]stage.Track{to(stage.ChannelX, math.Inf(1)), to(stage.ChannelOpacity, math.Inf(1)), to(stage.ChannelScale, math.Inf(1))}, func(w *told) { w.x, w.scale = 1e9, 1000 }},
+		"numbers below":          {[]stage.Track{to(stage.ChannelX, math.Inf(-1)), to(stage.ChannelOpacity, -3), to(stage.ChannelScale, -3)}, func(w *told) { w.x, w.opacity, w.scale = -1e9, 0, 0 }},
+	} {
+		for _, duration := range []string{"", `, "duration": 100`} {
+			w := newWorld(stage.Config{Actions: map[string]stage.Action{
+				"act":  {Version: 1, Start: func(stage.ActionCall) []stage.Track { return c.tracks }},
+				"rest": {Version: 1},
+			}})
+			w.define(t, `[{"on": "x", "steps": [{"action": "spawn", "entity": "ann", "at": {"x": 70, "y": 0}}, {"action": "rest", "entity": "ann"}, {"action": "act", "entity": "ann"`+duration+`}]}]`)
+			w.signal(0, &signal.Signal{Type: "x"})
+			w.advance(50 * time.Millisecond)
+			w.restore(t)
+			f := w.stage.Frame().Figures[0]
+			got := told{f.X, f.Opacity, f.Scale, f.Strength, f.State, f.Label, f.Text, f.Tint, ""}
+			for _, remark := range w.stage.View().(map[string]any)["diagnostics"].(map[string]any)["recent"].([]any) {
+				got.remark += remark.(map[string]any)["kind"].(string)
+			}
+			want := told{70, 1, 1, 0, "idle", "ann", "", "", ""}
+			c.want(&want)
+			require.Equal(t, want, got, title+duration)
+		}
 	}
 }
 

@@ -144,11 +144,6 @@ func (f *Frame) ShownSounds() iter.Seq[Sound] {
 // further boundary of a performance. Viewers call it for every frame, so it usually
 // answers without a scan of all entities.
 func (s *Stage) Moving() bool {
-	for a := s.firstAct; a != nil; a = a.next {
-		if a.end() > s.now {
-			return true
-		}
-	}
 	if e := s.lastToEnd; e != nil && e.busyUntil() > s.now {
 		return true
 	}

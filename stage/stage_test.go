@@ -3,6 +3,7 @@ package stage_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,29 @@ func TestLimits(t *testing.T) {
 		t.Errorf("diagnostics: %v", d)
 	}
 	w.restore(t)
+}
+
+// Names that are not shown any more are forgotten, however many there were.
+func TestNamesAreForgotten(t *testing.T) {
+	w := newWorld(stage.Config{})
+	const names = 20_000
+	long := strings.Repeat("n", stage.MaxName-10)
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := inUse()
+	for i := range names {
+		w.signal(0, &signal.Signal{Type: "agent_state_change", Payload: new(signal.Object).Text("agentId", "ann").Text("to", fmt.Sprint(long, i)).Value()})
+	}
+	if after := inUse(); after > before+names*stage.MaxName/2 {
+		t.Errorf("%d bytes in use after %d names, before %d", after, names, before)
+	}
+	if got, want := w.stage.Frame().Figures[0].State, fmt.Sprint(long, names-1); got != want {
+		t.Errorf("the last is %q", got)
+	}
 }
 
 // TestLongSpeech checks that appended speech keeps its end, and that a long sentence

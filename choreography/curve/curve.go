@@ -223,7 +223,7 @@ func numbers(curve string, arguments []string, want int) ([]float64, error) {
 			return nil, fmt.Errorf(reasonNumberText, wording.Quoted(text), maxNumberText)
 		}
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+		if err != nil { // too large for a number, too
 			return nil, fmt.Errorf(reasonNumber, wording.Quoted(text))
 		}
 		ns[i] = n + 0 // -0 is 0

@@ -67,6 +67,50 @@ func TestCurvesThatAreRefused(t *testing.T) {
 	}
 }
 
+// A number at its bound is accepted, and one beyond it is refused with the reason.
+func TestCurveBounds(t *testing.T) {
+	padded := func(length int) string {
+		return "spring(1,100," + strings.Repeat(" ", length-len("spring(1,100,10)")) + "10)"
+	}
+	digits := func(n int) string { return "cubic-bezier(0." + strings.Repeat("1", n-2) + ",0,1,1)" }
+	for _, c := range []struct{ accepted, refused, reason string }{
+		{padded(200), padded(201), "a curve of more than 200 characters"},
+		{digits(30), digits(31), "is no number of at most 30 characters"},
+		{"cubic-bezier(0,0,0,0)", "cubic-bezier(-1e-9,0,0,0)", "between 0 and 1"},
+		{"cubic-bezier(1,0,1,0)", "cubic-bezier(1.0000001,0,1,0)", "between 0 and 1"},
+		{"cubic-bezier(0,0,1,0)", "cubic-bezier(0,0,1.0000001,0)", "between 0 and 1"},
+		{"cubic-bezier(0,0,0,0)", "cubic-bezier(0,0,-1e-9,0)", "between 0 and 1"},
+		{"cubic-bezier(0,1000,0,1000)", "cubic-bezier(0,1000.1,0,1000)", "between -1000 and 1000"},
+		{"cubic-bezier(0,-1000,0,-1000)", "cubic-bezier(0,-1000,0,-1000.1)", "between -1000 and 1000"},
+		{"steps(1)", "steps(0)", "a whole number from 1 to 1048576"},
+		{"steps(1048576)", "steps(1048577)", "a whole number from 1 to 1048576"},
+		{"steps(2, none)", "steps(1, none)", "a whole number from 2 to 1048576"},
+		{"steps(1, both)", "steps(1.5, both)", "a whole number from 1 to 1048576"},
+		{"steps(3, jump-both)", "steps(3, jump-middle)", `steps jump at end, start, none, both, not at "jump-middle"`},
+		{"spring(1e-6, 1e6, 1)", "spring(9e-7, 1e6, 1)", "the mass of a spring must be between 1e-06 and 1e+06"},
+		{"spring(1e6, 1e-6, 1)", "spring(1100000, 1e-6, 1)", "the mass of a spring must be between 1e-06 and 1e+06"},
+		{"spring(1e6, 1e6, 1e6)", "spring(1e6, 1.1e6, 1e6)", "the stiffness of a spring must be between 1e-06 and 1e+06"},
+		{"spring(1, 1e-6, 1)", "spring(1, 9e-7, 1)", "the stiffness of a spring must be between 1e-06 and 1e+06"},
+		{"spring(1e-6, 1e-6, 1e-6)", "spring(1e-6, 1e-6, 9e-7)", "the damping of a spring must be between 1e-06 and 1e+06"},
+		{"spring(1e6, 1e6, 1e6)", "spring(1e6, 1e6, 1.1e6)", "the damping of a spring must be between 1e-06 and 1e+06"},
+		{"spring(1, 1, 0.01)", "spring(1, 1, 0.0099)", "its damping must be at least 0.01"},
+		{"spring(1, 1, 2000)", "spring(1, 1, 2001)", "its damping must be at most 2000"},
+		{"spring(1, 100, 10)", "spring(1, 100)", "spring takes 3 numbers, not 2"},
+		{"spring(1, 100, 10)", "spring(1, 100, )", `"" is no number of at most`},
+		{"spring(1, 100, 10)", "spring(1, 100, 1-0)", `"1-0" is no number`},
+		{"linear", "unheard", `no curve is called "unheard": it is one of linear`},
+		{"steps(3)", "stairs(3)", `no curve is called "stairs": there are cubic-bezier(`},
+		{"steps(3)", "steps(3", "does not end with )"},
+	} {
+		if _, err := curve.Parse(c.accepted); err != nil {
+			t.Errorf("%s: %v", c.accepted, err)
+		}
+		if _, err := curve.Parse(c.refused); err == nil || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: err = %v, want %q", c.refused, err, c.reason)
+		}
+	}
+}
+
 func TestCurveValues(t *testing.T) {
 	for _, c := range []struct {
 		curve   string

@@ -306,8 +306,8 @@ func strictlyEqual(v, w signal.Value) bool {
 
 // compareNumbers orders two numbers; ok is false if either is not a number.
 func compareNumbers(v, w signal.Value) (order int, ok bool) {
-	if a, ok := v.Int64(); ok && v.Kind() == signal.KindInt {
-		if b, ok := w.Int64(); ok && w.Kind() == signal.KindInt {
+	if a, ok := v.Int64(); ok {
+		if b, ok := w.Int64(); ok {
 			return compare(a, b), true
 		}
 	}

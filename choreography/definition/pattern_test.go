@@ -1,6 +1,7 @@
 package definition_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,6 +47,21 @@ func TestCompilePattern(t *testing.T) {
 		`^a{2}$`:         `^a{2}$`,
 		`a{,2}`:          `a{,2}`,
 		`^{x}`:           `^{x}`,
+		`^{2`:            `^{2`,
+		`^{,2}`:          `^{,2}`,
+		`[^*$+]`:         `[^*$+]`,
+		`[\b]*`:          `[\x08]*`,
+		`[a[b]`:          `[a\[b]`,
+		`a[b^]c`:         `a[b^]c`,
+		`\u0041b\u004`:   `\x{41}bu004`,
+		`\x4Gz`:          `x4Gz`,
+		`\x4`:            `x4`,
+		`\0a`:            `\x{0}a`,
+		`\0/`:            `\x{0}/`,
+		`\0:`:            `\x{0}:`,
+		`\cz\cA\c@\c{`:   `\x{1a}\x{1}\\c@\\c{`,
+		`\c`:             `\\c`,
+		`\Z\_\~`:         `Z\_\~`,
 		`\d\w\f\n\r\t\v`: `\d\w\f\n\r\t\v`,
 	} {
 		re, err := definition.CompilePattern(js)
@@ -70,9 +86,29 @@ func TestCompilePattern(t *testing.T) {
 		`\ud83d`:          `half of a surrogate pair never occurs in a payload`,
 		`\ud83dx`:         `half of a surrogate pair never occurs in a payload`,
 		`(a{1000}){1000}`: "the RE2 engine of Go refuses it: error parsing regexp: invalid repeat count: `{1000}`",
+		`\uDE00`:          `half of a surrogate pair never occurs in a payload`,
+		`\ud83d\u0041`:    `half of a surrogate pair never occurs in a payload`,
 		`[\s\d\w]{1000}`:  `the pattern expands to more than 20000 instructions`,
 	} {
 		_, err := definition.CompilePattern(js)
 		assert.EqualError(t, err, want, js)
 	}
+}
+
+// A pattern of 4096 bytes and one of 20000 instructions are compiled, longer and larger
+// ones are not. A repetition of one letter counts 3 instructions each time, the literal at
+// the end 1 and its letters, and the sequence of them 1.
+func TestPatternBounds(t *testing.T) {
+	_, err := definition.CompilePattern(strings.Repeat("a", 4096))
+	require.NoError(t, err)
+	_, err = definition.CompilePattern(strings.Repeat("a", 4097))
+	require.EqualError(t, err, "the pattern is longer than 4096 bytes")
+
+	repeated := strings.Repeat("a{1000}", 6) + "a{663}" // 19989
+	_, err = definition.CompilePattern(repeated + "bcdefghij")
+	require.NoError(t, err)
+	_, err = definition.CompilePattern(repeated + "bcdefghijk")
+	require.EqualError(t, err, "the pattern expands to more than 20000 instructions")
+	_, err = definition.CompilePattern("(?:ab?){1000}(?:c|d){0,1000}(?:e){1000,}x{0}")
+	require.NoError(t, err)
 }

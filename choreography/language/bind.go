@@ -124,9 +124,6 @@ func (c *Catalog) easingsOf(v, steps signal.Value) signal.Value {
 	if found == nil {
 		return nil
 	}
-	if own.Kind() != signal.KindObject {
-		own = msgp.AppendMapHeader(nil, 0)
-	}
 	return written(own, found)
 }
 

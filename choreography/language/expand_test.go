@@ -1,6 +1,7 @@
 package language_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,4 +132,45 @@ func TestParseOrder(t *testing.T) {
 
 	_, diagnostics = language.Parse("f.json", []byte(`{"id":"c","on":"s","easings":{},"steps":[{"action":"flash"}]}`))
 	assert.ErrorContains(t, diagnostics.Err(definition.ErrInvalid), `unknown field "easings"`)
+}
+
+// A sequence that leads to others in very many ways is declared again without following each
+// of the ways.
+func TestManyWaysBetweenSequences(t *testing.T) {
+	c := new(language.Catalog)
+	declare := func(text string) {
+		v, err := signal.ParseValue([]byte(text))
+		require.NoError(t, err)
+		d, err := language.CompileDeclaration("sequence", v)
+		require.NoError(t, err)
+		c, err = c.With(d)
+		require.NoError(t, err)
+	}
+	declare(`{"sequence":"s0","steps":[]}`)
+	const levels = 60
+	for i := range levels {
+		include := fmt.Sprintf(`{"action":"include","sequence":"s%d"}`, i)
+		declare(fmt.Sprintf(`{"sequence":"s%d","steps":[%s,{"action":"onArrive","steps":[%s]}]}`, i+1, include, include))
+	}
+	declare(fmt.Sprintf(`{"sequence":"s%d","steps":[{"action":"include","sequence":"s%d"},{"action":"flash"}]}`, levels, levels-1))
+}
+
+// A state may hold sequences that include each other without end. What includes them is
+// refused, with the names from the first that comes again.
+func TestRestoredCircles(t *testing.T) {
+	compiled := func(word, text string) language.Declaration {
+		v, err := signal.ParseValue([]byte(text))
+		require.NoError(t, err)
+		d, err := language.CompileDeclaration(word, v)
+		require.NoError(t, err)
+		return d
+	}
+	sequence := func(name, included string) language.Declaration {
+		return compiled("sequence", `{"sequence":"`+name+`","steps":[{"action":"include","sequence":"`+included+`"}]}`)
+	}
+	c, err := language.RestoreCatalog([]language.Declaration{sequence("in", "a"), sequence("a", "b"), sequence("b", "a")}, nil)
+	require.NoError(t, err)
+	_, err = c.Bind(compiled("choreography", `{"on":"x","steps":[{"action":"include","sequence":"in"}]}`))
+	require.ErrorIs(t, err, definition.ErrInvalid)
+	require.ErrorContains(t, err, "sequences include each other without end: a → b → a")
 }

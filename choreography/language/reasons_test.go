@@ -2,6 +2,7 @@ package language_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,6 +161,26 @@ func TestLengthsFromZero(t *testing.T) {
 		text := `{"binding":"b","targetEntityId":"e","sourceType":"s","property":"scale","transition":` + transition + `}`
 		if _, diagnostics := language.Parse("f", []byte("["+text+"]")); diagnostics.Refused() {
 			t.Errorf("%s: %v", transition, diagnostics)
+		}
+	}
+}
+
+// A circle of up to twenty names is told whole, and of a longer one the first and the last
+// ten; the first name is also the last.
+func TestLongCircles(t *testing.T) {
+	for n, shown := range map[int]int{1: 2, 18: 19, 19: 20, 20: 20, 50: 20} {
+		var sequences, names []string
+		for i := range n {
+			sequences = append(sequences, fmt.Sprintf(`{"sequence":"s%d","steps":[{"action":"include","sequence":"s%d"}]}`, i, (i+1)%n))
+			names = append(names, fmt.Sprintf("s%d", i))
+		}
+		names = append(names, "s0")
+		if len(names) > shown {
+			names = append(append(slices.Clone(names[:10]), "…"), names[len(names)-10:]...)
+		}
+		_, diagnostics := language.Parse("circle.json", []byte("["+strings.Join(sequences, ",")+"]"))
+		if want := "sequences include each other without end: " + strings.Join(names, " → "); len(diagnostics) != 1 || diagnostics[0].Message != want {
+			t.Errorf("a circle of %d: %v, want %q", n, diagnostics, want)
 		}
 	}
 }

@@ -40,6 +40,24 @@ func TestCompare(t *testing.T) {
 			c.Params = map[string]any{"n": 5.0, "list": []any{1.0, nil}, "x": nil}
 		}, false},
 		{"a number as text", func(c *choreography.Command) { c.Params = map[string]any{"n": "5", "list": []any{1.0, nil}} }, false},
+		{"progress by less than 1e-9", func(c *choreography.Command) { c.Progress -= 0.9e-9 }, true},
+		{"a nanosecond later", func(c *choreography.Command) { c.At++ }, true},
+		{"a nanosecond earlier", func(c *choreography.Command) { c.At-- }, true},
+		{"two nanoseconds later", func(c *choreography.Command) { c.At += 2 }, false},
+		{"two nanoseconds earlier", func(c *choreography.Command) { c.At -= 2 }, false},
+		{"a nanosecond more", func(c *choreography.Command) { c.Elapsed++ }, true},
+		{"two nanoseconds more", func(c *choreography.Command) { c.Elapsed += 2 }, false},
+		{"two nanoseconds less", func(c *choreography.Command) { c.Elapsed -= 2 }, false},
+		{"5 without a sign", func(c *choreography.Command) {
+			c.Params = map[string]any{"n": uint64(5), "list": []any{uint64(1), nil}}
+		}, true},
+		{"another name", func(c *choreography.Command) { c.Params = map[string]any{"m": 5.0, "list": []any{1.0, nil}} }, false},
+		{"a longer list", func(c *choreography.Command) { c.Params = map[string]any{"n": 5.0, "list": []any{1.0, nil, nil}} }, false},
+		{"a text for a list", func(c *choreography.Command) { c.Params = map[string]any{"n": 5.0, "list": "1"} }, false},
+		{"an object for a list", func(c *choreography.Command) {
+			c.Params = map[string]any{"n": 5.0, "list": map[string]any{"0": 1.0}}
+		}, false},
+		{"another action", func(c *choreography.Command) { c.Action = "fly" }, false},
 		{"another performance", func(c *choreography.Command) { c.PerformanceID = "p2" }, false},
 	}
 	for _, tt := range tests {
@@ -68,6 +86,17 @@ func TestCompareInterleaving(t *testing.T) {
 	}
 	if v := rehearsal.Compare(got[:2], got); v.Same || v.Interleaving || v.Index != 2 {
 		t.Errorf("verdict %+v, want a missing command at 2", v)
+	}
+	if v := rehearsal.Compare(got, got[:2]); v.Same || v.Interleaving || v.Index != 2 || !strings.Contains(v.Difference, "too many") {
+		t.Errorf("verdict %+v, want a command too many at 2", v)
+	}
+	// The order in one performance is part of what it does.
+	if v := rehearsal.Compare([]choreography.Command{spawn("p1", "a"), spawn("p1", "b")}, []choreography.Command{spawn("p1", "b"), spawn("p1", "a")}); v.Same || v.Interleaving || v.Index != 0 {
+		t.Errorf("verdict %+v, want a plain difference", v)
+	}
+	// Two that do the same are two.
+	if v := rehearsal.Compare([]choreography.Command{spawn("p1", "a"), spawn("p2", "a"), spawn("p3", "b")}, []choreography.Command{spawn("p1", "a"), spawn("p2", "b"), spawn("p3", "b")}); v.Same || v.Interleaving || v.Index != 1 {
+		t.Errorf("verdict %+v, want a plain difference", v)
 	}
 }
 
@@ -101,7 +130,10 @@ func TestParsePlaces(t *testing.T) {
       {"signal": "none"} ],
     "definitions": [ { "on": "x", "steps": [] }, { "on": "y",
         "steps": [ { "action": "include", "sequence": "z" } ] } ],
-    "expected": [ {"kind": 3} ] },
+    "expected": [ {"kind": "start"},
+      {"kind": 3} ],
+    "values": [ {"path": "stage.now", "value": 0},
+      {"path": "now", "value": 0} ] },
   { "scrpt": [] }
 ]`
 	scenarios, diagnostics := rehearsal.Parse("f", []byte(text))
@@ -115,8 +147,9 @@ func TestParsePlaces(t *testing.T) {
 		`3:47 /1/script/1 a step of the script is {"signal": envelope} or {"advance": ms}`,
 		"4:18 /1/script/2/signal this is no signal: signal: must be an object, not a string",
 		`6:55 /1/definitions/1/steps/0/sequence there is no sequence "z"`,
-		"7:19 /1/expected/0 this is no command: ",
-		`8:3 /2 "script" is missing: the signals that come, and the time that passes`,
+		"8:7 /1/expected/1 this is no command: ",
+		`10:7 /1/values/1 a value is `,
+		`11:3 /2 "script" is missing: the signals that come, and the time that passes`,
 	}
 	if scenarios != nil || len(got) != len(want) {
 		t.Fatalf("%v, %q", scenarios, got)
@@ -158,4 +191,26 @@ func TestRemarks(t *testing.T) {
 	scenarios, diagnostics := rehearsal.Parse("a.json", []byte(text))
 	assert.Len(t, scenarios, 1)
 	assert.Empty(t, diagnostics)
+}
+
+// A scenario that gives fewer commands than the limit returns them, and one that reaches it
+// returns none. Performances have names in the order of their first commands.
+func TestRunAtMost(t *testing.T) {
+	scenarios, diagnostics := rehearsal.Parse("a.json", []byte(`{"definitions": [
+		{"on": "x", "steps": [{"action": "wait", "duration": 5}, {"action": "spawn", "entity": "late"}]}, {"on": "x", "steps": [{"action": "spawn", "entity": "soon"}]}, {"on": "y", "steps": [{"action": "spawn", "entity": "last"}]}],
+		"script": [{"signal": {"id": "1", "type": "x", "timestamp": 0, "source": "s", "payload": {}}}, {"advance": 2}, {"advance": 9}, {"signal": {"id": "2", "type": "y", "timestamp": 0, "source": "s", "payload": {}}}, {"advance": 1e300}, {"advance": 1}]}`))
+	require.Empty(t, diagnostics)
+	commands, complete := rehearsal.RunAtMost(scenarios[0], 4)
+	require.True(t, complete)
+	var got []string
+	for _, c := range commands {
+		got = append(got, fmt.Sprint(c.PerformanceID, " ", c.EntityRef, " ", c.At))
+	}
+	assert.Equal(t, []string{"p1 soon 0s", "p2 late 5ms", "p3 last 11ms"}, got)
+	for limit := range 4 {
+		commands, complete := rehearsal.RunAtMost(scenarios[0], limit)
+		assert.False(t, complete, limit)
+		assert.Empty(t, commands, limit)
+	}
+	assert.Len(t, rehearsal.Run(scenarios[0]), 3)
 }

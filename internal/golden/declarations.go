@@ -13,6 +13,7 @@ func Declarations(d *Dice) string {
 	w := declarationWriter{d}
 	list := []string{
 		`{"easing": "soft", "curve": ` + Pick(d, `"cubic-bezier(.2,0,0,1)"`, `"spring(1,100,20)"`, `"steps(3)"`, `"linear"`) + `}`,
+		`{"sequence": "twice", "params": {"what": "red", "n": 2}, "steps": [{"action": "repeat", "times": "param.n", "steps": [{"action": "flash", "entity": "each.item", "color": "param.what", "duration": 15}, {"action": "include", "sequence": "greet", "with": {"who": "bob"}}]}]}`,
 		`{"sequence": "greet", "params": {"who": "signal.who", "ms": 40}, "steps": [{"action": "flash", "entity": "param.who", "duration": "param.ms"}, {"action": "set", "entity": "param.who", "property": "state", "value": "greeting"}]}`,
 	}
 	for n := range 2 + d.N(4) {
@@ -32,8 +33,13 @@ func Declarations(d *Dice) string {
 		list = append(list, `{"extends": "d0", "id": "more", "on": `+Pick(d, `"y"`, `"z"`)+`, "before": `+w.steps(1)+`, "after": `+w.steps(1)+`}`)
 	}
 	for n := range d.N(3) {
-		list = append(list, fmt.Sprintf(`{"id": "b%d", "targetEntityId": %q, "property": %s, "sourceType": "x", "sourceField": "n", "mapping": {"fn": %q, "inputRange": [%d, %d], "outputRange": [0.2, 1]}, "transition": {"targetValue": 1, "durationMs": %d, "easing": "linear", "revert": %v}}`,
-			n, Pick(d, "ann", "door"), Pick(d, `"opacity"`, `"scale"`, `"position.x"`, `"rotation"`), Pick(d, "lerp", "clamp", "step"), d.N(3), 2+d.N(9), d.N(90), d.Once(2)))
+		list = append(list, fmt.Sprintf(`{"id": "c%d", "targetEntityId": %q, "property": %s, %s, "action": {"waypoint": "well", "route": "fence", "from": "corner", "to": 2, "reverse": %v, "animationDuring": "walk", "animationOnArrival": "idle", "duration": %d, "easing": "easeIn"}%s}`,
+			n, Pick(d, "ann", "crowd"), Pick(d, `"moveTo"`, `"teleportTo"`, `"followRoute"`, `"animation.state"`, `"visible"`, `"speech"`, `"position.y"`), Pick(d, `"sourceType": "x"`, `"on": "y"`, `"sourceChoreographyId": "d0"`, `"sourceChoreographyId": "d1"`),
+			d.Once(2), d.N(90), Pick(d, "", `, "sourceField": "n"`, `, "sourceField": "deep.x", "when": `+w.condition(), `, "mapping": {"fn": "smoothstep", "inputRange": [-2, 30], "outputRange": [9, -9]}`)))
+	}
+	for n := range d.N(3) {
+		list = append(list, fmt.Sprintf(`{"id": "b%d", "targetEntityId": %q, "property": %s, "sourceType": "x", "sourceField": "n", "mapping": {"fn": %q, "inputRange": [%d, %d], "outputRange": [0.2, 1]}, "transition": {"targetValue": 1, "durationMs": %d, "easing": %s, "revert": %v%s}}`,
+			n, Pick(d, "ann", "door"), Pick(d, `"opacity"`, `"scale"`, `"position.x"`, `"rotation"`), Pick(d, "lerp", "clamp", "step", "smoothstep"), d.N(3), 2+d.N(9), d.N(90), Pick(d, `"linear"`, `"easeInOut"`, `"arc"`, `"soft"`), d.Once(2), Pick(d, "", `, "revertDelayMs": 30`)))
 	}
 	return "[" + strings.Join(list, ",\n ") + "]"
 }
@@ -72,9 +78,9 @@ func (w declarationWriter) step(depth int) string {
 	if d.Once(150) {
 		ms = text(`"signal.n"`, "-5")
 	}
-	kind := d.N(22)
+	kind := d.N(23)
 	if depth <= 0 {
-		kind = 4 + d.N(18)
+		kind = 4 + d.N(19)
 	}
 	switch kind {
 	case 0:
@@ -105,6 +111,11 @@ func (w declarationWriter) step(depth int) string {
 		add("duration", ms)
 	case 6:
 		add("action", `"include"`)
+		if d.Once(3) {
+			add("sequence", `"twice"`)
+			add("with", text(`{}`, `{"n": 1}`, `{"what": "signal.who", "n": 0}`, `{"what": null}`))
+			break
+		}
 		add("sequence", `"greet"`)
 		add("with", `{"who": `+who+`, "ms": `+text("10", "0", "70")+`}`)
 	case 7:
@@ -113,6 +124,14 @@ func (w declarationWriter) step(depth int) string {
 		add("at", place)
 		add("label", text(`"L"`, `""`, "7"))
 		add("scale", text("1", "0.5", "2"))
+		if d.Once(2) {
+			add("look", text(`"body"`, `"other"`, `"signal.who"`, `""`))
+			add("state", text(`"run"`, `""`, "7"))
+			add("text", text(`"ho"`, `""`, "true", "{}"))
+			add("opacity", text("0.25", "0", "7", `"x"`))
+			add("rotation", text("45", "-1e10", "null"))
+			add("layer", text("1", "0", "-4", "0.5", "1.5", "99", `"people"`, `"none"`))
+		}
 	case 8:
 		add("action", `"destroy"`)
 		add("entity", who)
@@ -121,7 +140,10 @@ func (w declarationWriter) step(depth int) string {
 		add("entity", who)
 		property := text("x", "y", "opacity", "scale", "rotation", "tint", "state", "label", "layer", "visible", "text")
 		add("property", fmt.Sprintf("%q", property))
-		add("value", text("0", "0.5", "1", "40", `"red"`, `"blue"`, "true", "null", `"toggle"`, `"signal.n"`))
+		add("value", text("0", "0.5", "1", "40", `"red"`, `"blue"`, "true", "null", `"toggle"`, `"signal.n"`, `{"color": "tan", "strength": 0.25}`, `{"strength": 2}`, `{"color": 7, "strength": "x"}`, `{"revert": true}`, `{"revert": false}`, "-1e12", `"people"`, `"none"`, `""`, "0.49", "1.5"))
+		if d.Once(4) {
+			add("revert", text("true", "true", "false", "1"))
+		}
 		if d.Once(2) {
 			add("duration", ms)
 			add("easing", text(`"linear"`, `"easeIn"`, `"soft"`))
@@ -129,8 +151,11 @@ func (w declarationWriter) step(depth int) string {
 	case 11:
 		add("action", text(`"say"`, `"typeText"`))
 		add("entity", who)
-		add("text", text(`"hello there"`, `"signal.who"`, `"x"`, "7"))
+		add("text", text(`"hello there"`, `"signal.who"`, `"x"`, "7", `"é日🙂 and some more words to type"`, `""`, "null", "[]"))
 		add("duration", ms)
+		if d.Once(2) {
+			add("append", text("true", "true", "false", `"x"`))
+		}
 	case 12:
 		add("action", `"playSound"`)
 		add("sound", text(`"gong"`, `"signal.who"`, "7"))
@@ -141,17 +166,31 @@ func (w declarationWriter) step(depth int) string {
 		add("to", place)
 		add("duration", ms)
 		add("color", text(`"red"`, `"signal.who"`, "7"))
+		add("width", text("3", "0.5", "-2", "1e9", `"x"`))
 	case 14:
 		add("action", text(`"flash"`, `"pulse"`))
 		add("entity", who)
 		add("duration", ms)
 		add("color", text(`"gold"`, `"#fff"`, "null"))
+		if d.Once(2) {
+			add(text("amount", "scale"), text("2", "0.5", "0", "-3", `"x"`))
+		}
 	case 15:
 		add("action", `"followRoute"`)
 		add("entity", who)
-		add("route", text(`"fence"`, `"gone"`))
+		add("route", text(`"fence"`, `"fence"`, `"fence"`, `"gone"`, "7"))
 		add("duration", ms)
 		add("reverse", text("true", "false"))
+		if d.Once(2) {
+			add("from", text("0", "1", "2", "3", "-1", "0.5", `"corner"`, `"door"`, `"nowhere"`, `{"x": 90, "y": 40}`))
+		}
+		if d.Once(2) {
+			add("to", text("0", "1", "2", "3", "7", `"corner"`, `"well"`, `[100, 50]`, "null"))
+		}
+		if d.Once(2) {
+			add("animationDuring", text(`"walk"`, "7"))
+			add("animationOnArrival", text(`"idle"`, `""`))
+		}
 	case 16:
 		add("action", text(`"fly"`, `"fly"`, `"setAnimation"`))
 		add("entity", who)
@@ -159,6 +198,18 @@ func (w declarationWriter) step(depth int) string {
 		add("state", `"run"`)
 		add("height", text("20", "0", "-3"))
 		add("duration", ms)
+	case 17:
+		// Actions that a program may add.
+		add("action", text(`"shake"`, `"vanish"`, `"stumble"`))
+		add("entity", who)
+		add("to", place)
+		add("width", text("4", "25"))
+		if d.Once(2) {
+			add("at", text("0", "0.5", "1", `"x"`))
+		}
+		if d.Once(2) {
+			add("duration", ms)
+		}
 	default:
 		add("action", `"move"`)
 		add("entity", who)
@@ -174,6 +225,12 @@ func (w declarationWriter) step(depth int) string {
 		if d.Once(3) {
 			add("animationDuring", `"walk"`)
 			add("animationOnArrival", `"idle"`)
+		}
+		if d.Once(4) {
+			add("offset", text(`{"x": 6}`, `{"y": -6}`, `[2, 3]`, `[1]`, `"x"`, "{}"))
+		}
+		if d.Once(4) {
+			add("height", text("12", "-7", "0", `"x"`))
 		}
 	}
 	if d.Once(4) {

@@ -5,17 +5,21 @@ import (
 	"errors"
 	"image/gif"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	sajou "github.com/sajou-dev/sajou-go"
+	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
+	"github.com/sajou-dev/sajou-go/stage/picture"
 )
 
 // The instants of an interval include both of its ends for every step.
@@ -51,6 +55,121 @@ func TestInstants(t *testing.T) {
 	}
 	if got := (film.Interval{From: 1, To: 5}).Spread(1); !slices.Equal(got, []time.Duration{5}) {
 		t.Errorf("1 instant: %v, want the end", got)
+	}
+}
+
+// What reaches a bound is drawn, and what exceeds it by one is refused.
+func TestBounds(t *testing.T) {
+	const ms = time.Millisecond
+	for to, want := range map[time.Duration]int{4999 * ms: 5000, 4998*ms + 1: 5000, 5000 * ms: 0, 4999*ms + 1: 0} {
+		at, err := film.Interval{To: to}.Every(ms)
+		assert.Len(t, at, want, to)
+		assert.Equal(t, want == 0, isLimit(err), "%v: %v", to, err)
+	}
+	for _, c := range []struct {
+		fps, speed float64
+		want       time.Duration
+	}{{25, 1, 40 * ms}, {30, 2, 66_666_667}, {50, 0.25, 5 * ms}, {1e12, 1, 1}} {
+		assert.Equal(t, c.want, film.Step(c.fps, c.speed))
+	}
+
+	signals := make([]string, 400)
+	for i := range signals {
+		signals[i] = `"type":"agent_state_change","payload":{"agentId":"ada","from":"idle","to":"thinking"}`
+	}
+	reel := recorded(t, signals...)
+	to := func(first, last eventlog.Seq) film.Interval {
+		over, err := reel.Interval(t.Context(), replay.Moment{Seq: first}, replay.Moment{Seq: last})
+		require.NoError(t, err)
+		return over
+	}
+	_, last, n, err := reel.Sheet(t.Context(), to(2, 401), film.SheetConfig{Style: film.Style{Width: 16}})
+	require.NoError(t, err)
+	assert.Equal(t, 400, n)
+	assert.Equal(t, replay.Moment{Seq: 401}, last.Moment)
+	_, _, _, err = reel.Sheet(t.Context(), to(1, 401), film.SheetConfig{})
+	assert.True(t, isLimit(err), err)
+
+	shot, err := reel.Shot(t.Context(), replay.Moment{Seq: 2})
+	require.NoError(t, err)
+	require.NoError(t, film.CheckPNG(picture.Draw(shot.Frame, picture.Options{Width: film.MaxWidth})))
+	assert.True(t, isLimit(film.CheckPNG(picture.Draw(shot.Frame, picture.Options{Width: film.MaxWidth, Clock: true}))))
+	// Pictures of 1600x900 have 1.44 million pixels, and a film 8000 million.
+	require.NoError(t, reel.FitsPixels(t.Context(), to(1, 3), 5555, film.Style{Width: 1600}))
+	assert.True(t, isLimit(reel.FitsPixels(t.Context(), to(1, 3), 5556, film.Style{Width: 1600})))
+
+	for _, c := range []struct {
+		first, last eventlog.Seq
+		want        int
+	}{{0, 3, 2}, {1, 1, 0}, {2, 2, 1}, {3, 401, 399}} {
+		o, err := reel.Overview(t.Context(), film.Interval{First: replay.Moment{Seq: c.first}, Last: replay.Moment{Seq: c.last}})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, o.Signals(), "signals of entries %d to %d", c.first, c.last)
+	}
+}
+
+// Progress is told after each picture, and a caption names the session, the moment and its
+// time in every kind of picture.
+func TestStyles(t *testing.T) {
+	reel := recorded(t,
+		`"type":"agent_state_change","payload":{"agentId":"ada","from":"idle","to":"thinking"}`,
+		`"type":"agent_state_change","payload":{"agentId":"bob","from":"idle","to":"thinking"}`)
+	over, err := reel.Interval(t.Context(), replay.Moment{Seq: 1}, replay.Moment{Seq: 3})
+	require.NoError(t, err)
+	texts := func(d *picture.Drawing) (all []string) {
+		for _, m := range regexp.MustCompile(`aria-label="([^"]*)"`).FindAllStringSubmatch(string(d.AppendSVG(nil)), -1) {
+			all = append(all, m[1])
+		}
+		return all
+	}
+	shot, err := reel.Shot(t.Context(), over.Last)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ada", "bob"}, texts(reel.Draw(shot, film.Style{})))
+	assert.Equal(t, []string{"ada", "bob", "0:00.010", "3", "a"}, texts(reel.Draw(shot, film.Style{Caption: true})))
+
+	var done []int
+	sheet, last, n, err := reel.Sheet(t.Context(), over, film.SheetConfig{
+		Style: film.Style{Caption: true}, Count: 2, Columns: 1,
+		Progress: func(i, total int) { done = append(done, i, total) },
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []int{1, 2, 2, 2}, done)
+	assert.Equal(t, 2, n)
+	assert.Equal(t, over.Last, last.Moment)
+	assert.Subset(t, texts(sheet), []string{"1..3", "a", "1", "3"})
+	entries, _, n, err := reel.Sheet(t.Context(), over, film.SheetConfig{})
+	require.NoError(t, err)
+	assert.Equal(t, 3, n)
+	assert.Subset(t, texts(entries), []string{"1 session opened", "2 ada is thinking", "3 bob is thinking"})
+	assert.NotContains(t, texts(entries), "1..3")
+
+	// A film is the animation of its shots, with their moments below them.
+	instants, err := over.Every(4 * time.Millisecond)
+	require.NoError(t, err)
+	for _, caption := range []bool{false, true} {
+		opt := picture.GIFOptions{Options: picture.Options{Width: 300, Places: true}, Rate: 10}
+		if caption {
+			opt.Title, opt.Clock = "a", true
+		}
+		var want, got bytes.Buffer
+		require.NoError(t, picture.Animate(&want, func(yield func(picture.Cell) bool) {
+			for shot, err := range reel.At(t.Context(), over, instants) {
+				require.NoError(t, err)
+				cell := picture.Cell{Frame: shot.Frame}
+				if caption {
+					cell.Caption = shot.String()
+				}
+				if !yield(cell) {
+					return
+				}
+			}
+		}, opt))
+		done = nil
+		last, err := reel.GIF(t.Context(), &got, over, instants, 10, film.Style{Width: 300, Places: true, Caption: caption}, func(i int) { done = append(done, i) })
+		require.NoError(t, err)
+		assert.Equal(t, []int{1, 2, 3, 4}, done)
+		assert.Equal(t, over.Last, last.Moment)
+		assert.True(t, bytes.Equal(want.Bytes(), got.Bytes()), "captions: %v", caption)
 	}
 }
 

@@ -218,6 +218,86 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
+// A figure is drawn while the square in which it turns, 1.8 times its height wide, has a part
+// in the picture. One that only touches an edge is not.
+func TestFiguresAtTheEdges(t *testing.T) {
+	sc := &scene.Scene{Width: 960, Height: 540}
+	for at, want := range map[scene.Point]bool{
+		{X: -90, Y: 300}: false, {X: -89.5, Y: 300}: true,
+		{X: 1050, Y: 300}: false, {X: 1049.5, Y: 300}: true,
+		{X: 300, Y: -40}: false, {X: 300, Y: -39.5}: true,
+		{X: 300, Y: 680}: false, {X: 300, Y: 679.5}: true,
+	} {
+		d := picture.Draw(&stage.Frame{Scene: sc, Figures: []stage.Figure{{ID: "a", Look: scene.Look{Size: 100}, X: at.X, Y: at.Y, Visible: true, Opacity: 1, Scale: 1}}}, picture.Options{})
+		if got := len(d.Boxes()) > 0; got != want {
+			t.Errorf("a figure at %v: drawn %v, want %v", at, got, want)
+		}
+	}
+}
+
+// Differences that cannot be seen are none: up to the tolerance of a place, a tenth of a
+// degree, 1/200 of the size and one of 255 steps of the opacity.
+func TestDifferencesBegin(t *testing.T) {
+	const tolerance = 0.5
+	base := stage.Figure{ID: "a", X: 3, Y: 4, Visible: true, Opacity: 1. / 255, Scale: 1, Tint: "red"}
+	for kind, change := range map[picture.ChangeKind]func(f *stage.Figure, much bool){
+		picture.Moved:  func(f *stage.Figure, much bool) { f.X += map[bool]float64{false: 0.5, true: 0.5625}[much] },
+		picture.Turned: func(f *stage.Figure, much bool) { f.Rotation = map[bool]float64{false: 0.1, true: 0.101}[much] },
+		picture.Scaled: func(f *stage.Figure, much bool) { f.Scale += map[bool]float64{false: 0.004, true: 0.0055}[much] },
+		picture.Faded:  func(f *stage.Figure, much bool) { f.Opacity = map[bool]float64{false: 2. / 255, true: 2.1 / 255}[much] },
+		picture.Tinted: func(f *stage.Figure, much bool) { f.Strength = map[bool]float64{false: 0.001, true: 0.5}[much] },
+		picture.Layered: func(f *stage.Figure, much bool) {
+			if much {
+				f.Layer = 1
+			}
+		},
+	} {
+		for _, much := range []bool{false, true} {
+			f := base
+			change(&f, much)
+			var want []picture.ChangeKind
+			if much {
+				want = append(want, kind)
+			}
+			for _, pair := range [][2]stage.Figure{{base, f}, {f, base}} {
+				var got []picture.ChangeKind
+				for _, d := range picture.Differences(&stage.Frame{Figures: pair[:1]}, &stage.Frame{Figures: pair[1:]}, tolerance) {
+					got = append(got, d.Change)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s, much: %v (-want +got):\n%s", kind, much, diff)
+				}
+			}
+		}
+	}
+	beam := stage.Beam{From: "a", FromX: 1, FromY: 2, ToX: 3, ToY: 4, Color: "red"}
+	for name, c := range map[string]struct {
+		change func(*stage.Beam)
+		want   int
+	}{
+		"its beginning, a little": {func(b *stage.Beam) { b.FromX += tolerance }, 0},
+		"its beginning":           {func(b *stage.Beam) { b.FromY += tolerance + 0.01 }, 1},
+		"its end, a little":       {func(b *stage.Beam) { b.ToX += tolerance }, 0},
+		"its end":                 {func(b *stage.Beam) { b.ToY += tolerance + 0.01 }, 1},
+		"its color":               {func(b *stage.Beam) { b.Color = "blue" }, 1},
+		"its width":               {func(b *stage.Beam) { b.Width = 9 }, 0},
+	} {
+		other := beam
+		c.change(&other)
+		if got := picture.Differences(&stage.Frame{Beams: []stage.Beam{beam}}, &stage.Frame{Beams: []stage.Beam{other}}, tolerance); len(got) != c.want {
+			t.Errorf("a beam with another %s: %v", name, got)
+		}
+	}
+	// Without a tolerance it is a hundredth of a unit.
+	for x, want := range map[float64]int{3.0099: 0, 3.011: 1} {
+		f := base
+		f.X = x
+		if got := picture.Differences(&stage.Frame{Figures: []stage.Figure{base}}, &stage.Frame{Figures: []stage.Figure{f}}, 0); len(got) != want {
+			t.Errorf("from 3 to %v: %v", x, got)
+		}
+	}
+}
+
 // TestSymbolsAreNamedByContent collects the symbols of many drawings and checks that one
 // name always means the same shapes, so that documents can share a page.
 func TestSymbolsAreNamedByContent(t *testing.T) {

@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -36,4 +37,18 @@ func TestSpeechIsCompleteOrAbsent(t *testing.T) {
 		}
 		require.Equal(t, strings.Count(text, "“"), strings.Count(text, "”"), text)
 	})
+}
+
+// A scene of no size is shown as one of the usual size.
+func TestTerminalOfNoSize(t *testing.T) {
+	shown := func(w, h float64) string {
+		f := &stage.Frame{Scene: &scene.Scene{Width: w, Height: h}}
+		f.Figures = []stage.Figure{{ID: "a", Look: scene.Look{Figure: "person"}, Visible: true, Opacity: 1, Scale: 1, X: 480, Y: 270}}
+		return picture.Terminal(f, 40, 10, false)
+	}
+	usual := shown(960, 540)
+	require.Contains(t, usual, "◉")
+	for _, size := range [][2]float64{{0, 540}, {960, 0}, {-1, 540}, {960, -1}, {math.NaN(), 540}, {960, math.Inf(1)}} {
+		require.Equal(t, usual, shown(size[0], size[1]), "%v", size)
+	}
 }

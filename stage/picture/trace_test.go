@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"image"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +58,77 @@ func drawnFrame(d *golden.Dice) *stage.Frame {
 		f.Sounds = append(f.Sounds, stage.Sound{At: f.At - time.Duration(d.N(1500))*time.Millisecond, Sound: pick("hammer", "door", "a long name of a sound that is played"), Entity: pick("", "agent-0", "agent-2", "nobody")})
 	}
 	slices.SortStableFunc(f.Sounds, func(a, b stage.Sound) int { return int(a.At - b.At) })
+	return f
+}
+
+// oddFrame draws a frame with what no stage shows by itself, and with more than a picture
+// has room for.
+func oddFrame(d *golden.Dice) *stage.Frame {
+	f := drawnFrame(d)
+	odd := func() float64 {
+		return golden.Pick(d, 0, -1, -0.5, 1e-9, 1, 2.25, 17, 400, 5000, 1e12, math.NaN(), math.Inf(1), math.Inf(-1))
+	}
+	for i := range f.Figures {
+		g := &f.Figures[i]
+		for _, member := range []*float64{&g.X, &g.Y, &g.Opacity, &g.Scale, &g.Rotation, &g.Height, &g.Strength, &g.TextOpacity, &g.Look.Size} {
+			if d.Once(7) {
+				*member = odd()
+			}
+		}
+		if d.Once(5) {
+			g.ID = golden.Pick(d, "agent-0", "agent-1", "", "é")
+		}
+		if d.Once(4) {
+			g.State = golden.Pick(d, "acting", "spark", "idle", "waiting", "done", "error", " odd state ", "")
+		}
+	}
+	for i := range f.Beams {
+		b := &f.Beams[i]
+		for _, member := range []*float64{&b.FromX, &b.FromY, &b.ToX, &b.ToY, &b.Width, &b.Opacity} {
+			if d.Once(6) {
+				*member = odd()
+			}
+		}
+	}
+	sc := f.Scene
+	switch d.N(8) {
+	case 0:
+		f.Scene = nil
+	case 1:
+		sc.Width, sc.Height = golden.Pick(d, 1.0, 0, 100, 5000), golden.Pick(d, 1.0, -3, 100, 5000)
+	case 2:
+		sc.Width, sc.Height = odd(), odd()
+	case 3:
+		// One more than is shown of each kind, and one less.
+		for i := range 499 + d.N(4) {
+			x, y := float64(20*i%300), float64(15*i/300*9)
+			sc.Slots = append(sc.Slots, scene.Slot{Name: golden.Pick(d, "", "s", fmt.Sprint("slot ", i)), At: scene.Point{X: x, Y: y}})
+			sc.Waypoints[fmt.Sprintf("w%03d", i)] = scene.Point{X: y, Y: x}
+			sc.Routes[fmt.Sprintf("r%03d", i)] = scene.Route{Points: []scene.Point{{X: x, Y: 1}, {X: y, Y: 2}}}
+			f.Beams = append(f.Beams, stage.Beam{FromX: x, FromY: y, ToX: y, ToY: x, Color: "red", Width: 1, Opacity: 1})
+		}
+	case 4:
+		for i := range golden.Pick(d, 60, 299, 305, 999, 1003) {
+			g := stage.Figure{ID: fmt.Sprint("c", i), Look: scene.Look{Figure: "token", Size: 12}, X: float64(i * 37 % 900), Y: float64(i * 11 % 500), Visible: true, Opacity: 1, Scale: 1, State: fmt.Sprint("state ", i%90), TextOpacity: 1}
+			if d.Once(3) {
+				g.Text, g.Label = "Hello", "someone with a name"
+			}
+			f.Figures = append(f.Figures, g)
+		}
+	case 5:
+		for i := range 30 {
+			f.Figures = append(f.Figures, stage.Figure{ID: fmt.Sprint("big", i), Look: scene.Look{Figure: "person", Size: sc.Height * 2}, X: sc.Width / 2, Y: sc.Height, Visible: true, Opacity: 1, Scale: 1})
+		}
+	case 6:
+		sc.Routes["short"] = scene.Route{Points: []scene.Point{{X: 1, Y: 1}}}
+		sc.Routes["odd"] = scene.Route{Points: []scene.Point{{X: 1, Y: 1}, {X: odd(), Y: odd()}}, Closed: true}
+		sc.Routes["long"] = scene.Route{Points: make([]scene.Point, 500+d.N(2))}
+		sc.Slots = append(sc.Slots, scene.Slot{Name: "edge", At: scene.Point{X: sc.Width, Y: 0}}, scene.Slot{Name: "odd", At: scene.Point{X: odd(), Y: odd()}}, scene.Slot{Name: "beyond", At: scene.Point{X: sc.Width + 1, Y: sc.Height}})
+		sc.Waypoints["edge"], sc.Waypoints["odd"] = scene.Point{X: 0, Y: sc.Height}, scene.Point{X: odd(), Y: odd()}
+	}
+	if d.Once(3) {
+		f.Mark = strings.Repeat("a long mark ", d.N(12))
+	}
 	return f
 }
 
@@ -145,6 +217,38 @@ func TestRecordedPictures(t *testing.T) {
 				require.NoError(t, picture.Animate(&b2, cells, picture.GIFOptions{Options: opt, Pixels: 120, Rate: golden.Pick(d, 0, 7, 50), Once: d.Once(2)}))
 				step(fmt.Sprintf("%d animated", n), b2.String())
 			}
+		}
+		for n := range uint64(160) {
+			d := golden.NewDice(n)
+			f := oddFrame(d)
+			opt := picture.Options{
+				Width: golden.Pick(d, 0, 1, 16, 17, 100, 640, 2000, 8192, 9000, -5), Title: golden.Pick(d, "", " ", "A title"), Address: golden.Pick(d, "", "812", strings.Repeat("812+350ms ", 20)),
+				Clock: d.Once(2), Places: !d.Once(3), Theme: golden.Pick(d, append(picture.Themes(), "")...),
+			}
+			drawing := picture.Draw(f, opt)
+			w, h := drawing.Size()
+			text := fmt.Sprintf("%v %v %d %+v\n%s\n", w, h, drawing.Omitted(), drawing.Boxes(), drawing.AppendSVG(nil))
+			if n%6 == 0 {
+				text += digestOf(r.Image(drawing, golden.Pick(d, 90, 140)))
+			}
+			for i := range f.Figures {
+				if g := &f.Figures[i]; d.Once(4) {
+					g.Opacity, g.Text = golden.Pick(d, 0.3, g.Opacity), strings.Repeat("ab c", d.N(14))+golden.Pick(d, "", "d", "de", "日")
+				}
+			}
+			for range 3 {
+				text += picture.Terminal(f, golden.Pick(d, 0, 1, 2, 5, 20, 51, 52, 60, 1000, 1001), golden.Pick(d, 0, 1, 2, 3, 4, 8, 20), d.Once(2))
+			}
+			if n%4 == 0 {
+				other := oddFrame(d)
+				compared, differences := picture.Compare(f, other, picture.CompareOptions{Options: opt, Before: "was", After: "is", Tolerance: golden.Pick(d, -1.0, 0, 40)})
+				sheet := picture.Sheet([]picture.Cell{{Frame: f, Caption: "1"}, {Frame: other}, {Frame: f, Caption: "3"}}, golden.Pick(d, -1, 0, 1, 2, 9), opt)
+				for _, d := range []*picture.Drawing{compared, sheet} {
+					w, h := d.Size()
+					text += fmt.Sprintf("%v %v %v %d %+v\n%s\n", differences, w, h, d.Omitted(), d.Boxes(), d.AppendSVG(nil))
+				}
+			}
+			step(fmt.Sprintf("%d odd", n), text)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sajou-dev/sajou-go/authored"
 	"github.com/sajou-dev/sajou-go/choreography/definition"
 	"github.com/sajou-dev/sajou-go/signal"
 	"github.com/sajou-dev/sajou-go/stage/scene"
@@ -116,6 +118,7 @@ func TestCompileRefuses(t *testing.T) {
 	for name, v := range map[string]signal.Value{
 		"absent":             nil,
 		"not a value":        {0xc1},
+		"a nil behind it":    append(slices.Clone(good), 0xc0),
 		"two values":         append(slices.Clone(good), good...),
 		"no object":          {0x90},
 		"one byte too few":   good[:len(good)-1],
@@ -133,6 +136,110 @@ func TestCompileRefuses(t *testing.T) {
 	clear(v)
 	if s.Slots[0].Name != "a" || !bytes.Equal(s.Value(), good) {
 		t.Errorf("the scene changed with the bytes it was made of: %+v", s.Slots)
+	}
+}
+
+// A list of MaxItems is read. One that is longer is refused, and what is beyond is not judged.
+func TestMaxItems(t *testing.T) {
+	for name, c := range map[string]struct{ before, item, after string }{
+		"layers":        {`"layers":[`, `"l#"`, `]`},
+		"slots":         {`"slots":[`, `{"name":"s#","x":1,"y":2}`, `]`},
+		"entities":      {`"entities":[`, `{"id":"e#","at":{"x":1,"y":1}}`, `]`},
+		"agents":        {`"agents":[`, `{"match":"m#"}`, `]`},
+		"points":        {`"routes":{"r":{"points":[`, `{"x":#,"y":1}`, `]}}`},
+		"looks":         {`"looks":{`, `"l#":{}`, `}`},
+		"slots by name": {`"slots":{`, `"s#":{"x":1,"y":2}`, `}`},
+		"waypoints":     {`"waypoints":{`, `"w#":{"x":1,"y":2}`, `}`},
+		"routes":        {`"routes":{`, `"r#":{"points":[{"x":1,"y":2},{"x":3,"y":4}]}`, `}`},
+	} {
+		items := make([]string, scene.MaxItems)
+		for i := range items {
+			items[i] = strings.ReplaceAll(c.item, "#", fmt.Sprint(i))
+		}
+		text := func(items ...string) []byte {
+			return []byte(`{"sajou":"scene","version":1,` + c.before + strings.Join(items, ",") + c.after + `}`)
+		}
+		s, remarks := scene.Parse("many.json", text(items...))
+		if s == nil || remarks.Refused() {
+			t.Errorf("%s: %v", name, remarks)
+		}
+		// The one too many has a mistake of its own.
+		wrong := "7"
+		if strings.HasPrefix(c.item, `"`) && strings.Contains(c.item, `":`) {
+			wrong = `"last":7`
+		}
+		s, remarks = scene.Parse("many.json", text(append(items, wrong)...))
+		if errs := remarks.Only(authored.SeverityError); s != nil || len(errs) != 1 || !strings.Contains(errs[0].Message, "holds more than 10000") {
+			t.Errorf("%s and one more: %v", name, remarks)
+		}
+	}
+}
+
+// A message offers up to twelve names, and of more the first twelve.
+func TestOffersAreFew(t *testing.T) {
+	for n, want := range map[int]string{1: "l10", 12: "l10, l11, l12, l13, l14, l15, l16, l17, l18, l19, l20, l21", 13: "l10, l11, l12, l13, l14, l15, l16, l17, l18, l19, l20, l21, …"} {
+		var layers []string
+		for i := range n {
+			layers = append(layers, fmt.Sprintf(`"l%d"`, 10+i))
+		}
+		_, remarks := scene.Parse("s.json", []byte(`{"sajou":"scene","version":1,"layers":[`+strings.Join(layers, ",")+`],"entities":[{"id":"e","at":{"x":0,"y":0},"layer":"none"}]}`))
+		if want := `there is no layer "none"; there are ` + want; len(remarks) != 1 || remarks[0].Message != want {
+			t.Errorf("of %d: %v, want %q", n, remarks, want)
+		}
+	}
+}
+
+// Numbers of a file of the scene-builder are clamped to their bounds, with a warning for
+// those beyond.
+func TestImportedNumbers(t *testing.T) {
+	for value, want := range map[string]struct {
+		opacity, scale, x float64
+		warned            int
+	}{
+		"0": {0, 0, 0, 0}, "1": {1, 1, 1, 0}, "0.25": {0.25, 0.25, 0.25, 0}, "1.5": {1, 1.5, 1.5, 1}, "-1": {0, 1, -1, 2}, "1000001": {1, 1_000_000, 1_000_000, 3},
+	} {
+		s, remarks := scene.Parse("scene.json", []byte(`{"dimensions": {"width": 100, "height": 50}, "entities": [{"id": "a", "entityId": "robot", "opacity": `+value+`, "scale": `+value+`, "x": `+value+`, "y": 0}]}`))
+		if s == nil || len(s.Entities) != 1 {
+			t.Fatalf("%s: %v", value, remarks)
+		}
+		warned := 0
+		for _, r := range remarks {
+			if strings.Contains(r.Message, "the nearest is taken") || strings.Contains(r.Message, "not mirrored") {
+				warned++
+			}
+		}
+		if e := s.Entities[0]; e.Opacity != want.opacity || e.Scale != want.scale || e.At.X != want.x || warned != want.warned {
+			t.Errorf("%s: opacity %v, scale %v, x %v, %d warnings, want %+v: %v", value, e.Opacity, e.Scale, e.At.X, warned, want, remarks)
+		}
+	}
+}
+
+// Numbers, names and titles at their bounds are accepted, and those just beyond are not.
+func TestBounds(t *testing.T) {
+	quoted := func(s string, n int) string { return strconv.Quote(strings.Repeat(s, n)) }
+	for member, c := range map[string]struct{ accepted, refused []string }{
+		`"size":{"width":#,"height":9}`:                           {[]string{"1", "1000000"}, []string{"0.999", "1000000.5"}},
+		`"size":{"width":9,"height":#}`:                           {[]string{"1", "1000000"}, []string{"0.999", "1000000.5"}},
+		`"waypoints":{"w":{"x":#,"y":0}}`:                         {[]string{"-1000000", "1000000"}, []string{"-1000000.5", "1000000.5"}},
+		`"waypoints":{"w":{"x":0,"y":#}}`:                         {[]string{"-1000000", "1000000"}, []string{"-1000000.5", "1000000.5"}},
+		`"looks":{"l":{"size":#}}`:                                {[]string{"1", "1000000"}, []string{"0.5", "1000000.5"}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"opacity":#}]`:  {[]string{"0", "1"}, []string{"-0.001", "1.001"}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"scale":#}]`:    {[]string{"0", "1000000"}, []string{"-0.001", "1000000.5"}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"rotation":#}]`: {[]string{"-1000000", "1000000"}, []string{"-1000000.5", "1000000.5"}},
+		`"layers":[#]`:                  {[]string{quoted("a", 256), quoted("é", 128)}, []string{quoted("a", 257), quoted("é", 129), `""`}},
+		`"waypoints":{#:{"x":0,"y":0}}`: {[]string{quoted("a", 256), quoted("é", 128)}, []string{quoted("a", 257), quoted("é", 129), `""`}},
+		`"title":#`:                     {[]string{quoted("é", 1024), `""`}, []string{quoted("é", 1025)}},
+		`"entities":[{"id":"e","at":{"x":0,"y":0},"label":#}]`: {[]string{quoted("é", 1024), `""`}, []string{quoted("é", 1025)}},
+		`"routes":{"r":{"points":#}}`:                          {[]string{`[{"x":0,"y":0},{"x":1,"y":1}]`}, []string{`[{"x":0,"y":0}]`, `[]`}},
+	} {
+		for i, values := range [][]string{c.accepted, c.refused} {
+			for _, v := range values {
+				s, remarks := scene.Parse("s.json", []byte(`{"sajou":"scene","version":1,`+strings.Replace(member, "#", v, 1)+`}`))
+				if accepted := s != nil && !remarks.Refused(); accepted != (i == 0) {
+					t.Errorf("%s with %.40s: accepted %v, %v", member, v, accepted, remarks)
+				}
+			}
+		}
 	}
 }
 
