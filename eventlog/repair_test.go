@@ -100,6 +100,36 @@ func TestRepairRebuilds(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
+// Each file that holds nothing of the sessions is made again, alone, and named: FILES only
+// of a store that had it.
+func TestRepairRebuildsOne(t *testing.T) {
+	whole := victimLife(t, "s", 1, 5, 0, byClose).files
+	format, err := storefile.ReadFormatFile(whole.onDisk(t), "store")
+	require.NoError(t, err)
+	for name := range whole {
+		if name != "SAJOU" && name != "FILES" && !strings.HasPrefix(name, "marker.") {
+			continue
+		}
+		for _, legacy := range []bool{false, true} {
+			files := whole
+			if legacy {
+				files = files.with("SAJOU", storefile.FormatContents(format.ID, true))
+			}
+			r, err := eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: files.with(name, nil).onDisk(t)})
+			require.NoError(t, err, name)
+			assert.True(t, r.Whole(), "%s: %q", name, r.Doubts)
+			if legacy && name == "FILES" {
+				assert.Empty(t, r.Rebuilt)
+				assert.NoError(t, r.Found)
+				continue
+			}
+			require.Len(t, r.Rebuilt, 1, name)
+			assert.Equal(t, strings.Split(name, ".0")[0], strings.Split(r.Rebuilt[0], ".0")[0])
+			assert.Error(t, r.Found, name)
+		}
+	}
+}
+
 // Repair copies only to an absent or empty directory outside of the source.
 func TestRepairRefuses(t *testing.T) {
 	ctx := context.Background()
@@ -305,6 +335,7 @@ func TestRepairKeys(t *testing.T) {
 		"another number of a session":   {keyspace.SessionKey("a"), number(3), ".log holds another session record \"a\" than the files before it; the later one was taken", true, nil},
 		"a key of the store":            {[]byte("d"), []byte{1}, "", false, nil},
 		"an unknown key of one byte":    {[]byte("z"), []byte{1}, "", false, nil},
+		"no key":                        {nil, []byte{1}, ".log holds a key that is not of a store", false, nil},
 		"a key of no form":              {[]byte("zz"), []byte{1}, ".log holds a key that is not of a store", false, nil},
 		"a format of one deletion":      {keyspace.FormatKey(), []byte{2}, "", false, nil},
 		"a format before deletions":     {keyspace.FormatKey(), []byte{1}, "", false, nil},
