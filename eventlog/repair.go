@@ -119,9 +119,7 @@ func repairLocked(ctx context.Context, from, to string, cfg Config, lock *pebble
 		return r, r.Found
 	}
 	if r.Found == nil {
-		l := newLog(cfg)
-		l.id = s.Format.ID
-		db, err := l.openReading(from, s, lock)
+		db, err := newLog(cfg).openReading(from, s, lock)
 		if err == nil {
 			err = db.Close()
 		}

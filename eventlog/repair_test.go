@@ -264,6 +264,14 @@ func TestRepairComparesNotes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, r.Doubts, `the chain of session "a" is whole up to entry 1, and it had 3 entries`)
 	assert.False(t, r.Whole())
+	i := slices.IndexFunc(r.Sessions, func(s verify.SessionReport) bool { return s.Session == "a" })
+	first := r.Sessions[i].Head
+	require.Equal(t, eventlog.Seq(1), first.Seq)
+	notes(t, fs, noteOf{1, "a", first}, noteOf{3, longName, n})
+	r, err = eventlog.Repair(t.Context(), "store", "another copy", eventlog.Config{FS: fs})
+	require.NoError(t, err)
+	assert.NotContains(t, strings.Join(r.Doubts, "; "), "the chain of session", "what was noted is whole")
+	assert.False(t, r.Whole())
 }
 
 // A session whose record is lost is saved under the name that was noted with its head, if
