@@ -385,6 +385,70 @@ func TestRepairKeys(t *testing.T) {
 	}
 }
 
+// A record that cannot be read keeps its name from a note, and a session under the number
+// of a tombstone keeps its entries: verification names both.
+func TestRepairKeepsDamage(t *testing.T) {
+	disk, heads := threeSessions(t)
+	var first []byte
+	raw(t, disk, func(db *pebble.DB) { first = get(t, db, keyspace.BatchKey(nil, 1, 1)) })
+	fs := directoryOf(t, disk).onDisk(t)
+	raw(t, fs, func(db *pebble.DB) {
+		set(t, db, keyspace.SessionKey("x"), number(2))
+		set(t, db, keyspace.BatchKey(nil, 2, 1), first)
+		set(t, db, keyspace.SessionKey("a"), []byte("bad"))
+	})
+	notes(t, fs, noteOf{1, "a", heads["a"]})
+	r, err := eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: fs})
+	require.NoError(t, err)
+	assert.False(t, r.Whole())
+	assert.NotContains(t, strings.Join(r.Doubts, "; "), "its name is that of its note")
+	l, err := eventlog.Open("copy", eventlog.Config{FS: fs, ReadOnly: true})
+	require.NoError(t, err)
+	kept := everything(t, l)
+	require.NoError(t, l.Close())
+	assert.Equal(t, string(first), kept[string(keyspace.BatchKey(nil, 2, 1))])
+	assert.Equal(t, "bad", kept["sa"])
+}
+
+// Tables that are missing or of another size, and a MANIFEST that is not the one that was
+// written, are doubts by their names. Settings that no log has are refused.
+func TestRepairNamesFiles(t *testing.T) {
+	v := victimLife(t, "s", 2, 20, 200, byClose)
+	marker, ok := storefile.NewestMarker(slices.Collect(maps.Keys(v.files)), storefile.MarkerManifest)
+	require.True(t, ok)
+	for name, b := range v.files {
+		half := b[:len(b)/2]
+		for _, tt := range []struct {
+			contents []byte
+			doubt    string
+		}{
+			{nil, "a table is missing: "},
+			{half, "table " + name + " is missing or has another size"},
+			{append(slices.Clone(b), 0), "table " + name + " is missing or has another size"},
+			{nil, name + ", which lists the tables, is missing, cut or changed"},
+			{half, name + ", which lists the tables, is missing, cut or changed"},
+		} {
+			if strings.HasSuffix(name, ".sst") != strings.Contains(tt.doubt, "table ") || name != marker.Value && !strings.HasSuffix(name, ".sst") {
+				continue
+			}
+			r, err := eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: v.files.with(name, tt.contents).onDisk(t)})
+			require.NoError(t, err, name)
+			assert.True(t, slices.ContainsFunc(r.Doubts, func(d string) bool { return strings.HasPrefix(d, tt.doubt) }), "%s: %q", tt.doubt, r.Doubts)
+			assert.Error(t, r.Found)
+			assert.False(t, r.Whole())
+		}
+	}
+	files := maps.Clone(v.files)
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.Contains(name, "MANIFEST") })
+	r, err := eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: files.onDisk(t)})
+	require.NoError(t, err)
+	assert.False(t, r.Whole())
+	assert.Len(t, r.Sessions, 3)
+	assert.Empty(t, r.Rebuilt, "no marker is made of no MANIFEST")
+	_, err = eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: v.files.onDisk(t), MaxEntry: -1})
+	require.ErrorIs(t, err, eventlog.ErrInvalid)
+}
+
 // A place at which a file of the write-ahead log cannot be read is a doubt for all but the
 // last file, of which a kill of the process may have torn the end.
 func TestRepairBrokenLogs(t *testing.T) {
