@@ -17,6 +17,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/attack"
 )
@@ -35,16 +36,28 @@ func (b *tableBlock) holds(tag byte) bool {
 	return slices.ContainsFunc(b.keys, func(key []byte) bool { return key[0] == tag })
 }
 
+// tablesOf returns the names of the tables that a store reads. Others in its directory are
+// those of a compaction that a kill cut off.
+func tablesOf(t *testing.T, fs vfs.FS) (names []string) {
+	t.Helper()
+	disk := directoryOf(t, fs).onDisk(t)
+	db, err := pebble.Open("store", &pebble.Options{FS: disk, ReadOnly: true, FormatMajorVersion: pebble.FormatWALSyncChunks, Logger: quiet{t}})
+	require.NoError(t, err)
+	levels, err := db.SSTables()
+	require.NoError(t, errors.Join(err, db.Close()))
+	for _, level := range levels {
+		for _, table := range level {
+			names = append(names, storefile.TableFile(table))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // blocksOf returns the data blocks of all tables of a store.
 func blocksOf(t *testing.T, fs vfs.FS) (blocks []tableBlock) {
 	t.Helper()
-	names, err := fs.List("store")
-	require.NoError(t, err)
-	slices.Sort(names)
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".sst") {
-			continue
-		}
+	for _, name := range tablesOf(t, fs) {
 		file, err := fs.Open("store/" + name)
 		require.NoError(t, err)
 		readable, err := sstable.NewSimpleReadable(file)
