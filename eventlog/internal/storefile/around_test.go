@@ -291,6 +291,47 @@ func TestClearFolder(t *testing.T) {
 	assert.ElementsMatch(t, []string{LockName, FormatFile}, names)
 }
 
+// A creation that finds the rest of another one, and cannot remove it, says so and builds
+// nothing.
+func TestCreateInsideFails(t *testing.T) {
+	broken := errors.New("the disk says no")
+	for kind, path := range map[errorfs.OpKind]string{errorfs.OpRemove: "000001.log", errorfs.OpMkdirAll: CreatingName, errorfs.OpOpenDir: "store", errorfs.OpLock: LockName} {
+		mem := folderOf(t)
+		require.NoError(t, mem.MkdirAll("store/"+CreatingName, 0o755))
+		put(t, mem, "store/"+CreatingName+"/000001.log", "")
+		disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == kind && mem.PathBase(op.Path) == path {
+				return broken
+			}
+			return nil
+		}))
+		err := CreateInside(disk, "store", func(string, *pebble.Lock) error {
+			t.Errorf("%v failed, and a store is built", kind)
+			return nil
+		})
+		require.ErrorIs(t, err, broken, "%v", kind)
+	}
+}
+
+// What a builder could not finish is no store.
+func TestBuilderFails(t *testing.T) {
+	broken := errors.New("the disk says no")
+	build := func(string, *pebble.Lock) error { return broken }
+	disk := folderOf(t)
+	require.ErrorIs(t, CreateInside(disk, "store", build), broken)
+	s, err := LookAt(disk, "store")
+	require.NoError(t, err)
+	assert.Equal(t, StateCreating, s.State)
+	mem := vfs.NewMem()
+	created, made, err := CreateBeside(mem, "above/store", build)
+	require.ErrorIs(t, err, broken)
+	assert.False(t, created)
+	assert.Equal(t, []string{"above"}, made)
+	names, err := mem.List("above")
+	require.NoError(t, err)
+	assert.Empty(t, names)
+}
+
 // Only a path of the form that a checkpoint gets is one.
 func TestIsCheckpoint(t *testing.T) {
 	mem := vfs.NewMem()
