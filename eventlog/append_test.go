@@ -218,6 +218,160 @@ func TestRefusedBatches(t *testing.T) {
 	}
 }
 
+// Each bound of a batch is the one that is documented: what takes exactly as much is
+// appended, and one more is refused with the place and the numbers.
+func TestBatchBounds(t *testing.T) {
+	const maxEntry, maxBatch = 100, 1000
+	value := func(n int) []byte { return append([]byte{0xc4, byte(n - 2)}, make([]byte, n-2)...) } // of n bytes
+	of := func(n int, sizes ...int) (ds []eventlog.Draft) {
+		for i, size := range sizes {
+			ds = append(ds, slices.Repeat([]eventlog.Draft{{Kind: 1, At: time.Duration(n + i), Data: value(size)}}, 1)...)
+		}
+		return ds
+	}
+	// A body takes 14 bytes beside its data and the key, and a batch 63 for each entry.
+	const body, entry = 1 + 1 + 9 + 3, 1 + 20 + 10 + 32
+	for _, tt := range []struct {
+		name  string
+		batch eventlog.Batch
+		says  string // "" if it is appended
+	}{
+		{"an entry", eventlog.Batch{Drafts: of(1, maxEntry-body)}, ""},
+		{"an entry, one more", eventlog.Batch{Drafts: of(1, 10, maxEntry-body+1)}, "too large: entry 2 of the batch takes 101 bytes, at most 100 are allowed"},
+		{"an entry with a key", eventlog.Batch{Drafts: of(1, maxEntry-body-3), Key: "key"}, ""},
+		{"an entry with a key, one more", eventlog.Batch{Drafts: of(1, maxEntry-body-2), Key: "kex"}, "too large: entry 1 of the batch takes 101 bytes, at most 100 are allowed"},
+		{"a batch", eventlog.Batch{Drafts: of(1, slices.Concat(slices.Repeat([]int{37}, 9), []int{37})...)}, ""},
+		{"a batch, one more", eventlog.Batch{Drafts: of(1, slices.Concat(slices.Repeat([]int{37}, 9), []int{38})...)}, "too large: batch takes 1001 bytes, at most 1000 are allowed"},
+		{"a key", eventlog.Batch{Drafts: of(1, 10), Key: strings.Repeat("k", 256)}, "too large: idempotency key has 256 bytes, at most 255 are allowed"},
+		{"entries", eventlog.Batch{Drafts: slices.Repeat(of(1, 10), 65537)}, "too large: batch has 65537 entries, at most 65536 are allowed"},
+		{"a kind", eventlog.Batch{Drafts: []eventlog.Draft{{Kind: 1, Data: value(9)}, {Kind: 6, Data: value(9)}}}, "invalid: entry 2 of the batch has no valid kind (6)"},
+		{"a time", eventlog.Batch{Drafts: slices.Concat(of(3, 9), of(2, 9))}, "invalid: entry 2 of the batch goes back in session time, from 3ns to 2ns"},
+		{"the same time", eventlog.Batch{Drafts: slices.Concat(of(3, 9), of(3, 9))}, ""},
+		{"a value", eventlog.Batch{Drafts: []eventlog.Draft{{Kind: 1, Data: value(9)}, {Kind: 1, Data: value(9)[:8]}}}, "invalid: entry 2 of the batch does not hold one whole msgpack value"},
+	} {
+		require.Equal(t, maxBatch, 10*(37+entry))
+		l := open(t, vfs.NewMem(), eventlog.Config{MaxEntry: maxEntry, MaxBatch: maxBatch})
+		head, err := session(t, l, "a").Append(t.Context(), tt.batch)
+		if tt.says == "" {
+			require.NoError(t, err, tt.name)
+			assert.Len(t, tt.batch.Drafts, int(head.Seq), tt.name)
+			continue
+		}
+		require.EqualError(t, err, "eventlog: "+tt.says, tt.name)
+	}
+
+	// The bound of a batch is raised to that of an entry.
+	l := open(t, vfs.NewMem(), eventlog.Config{MaxEntry: maxEntry, MaxBatch: 1})
+	must(t, session(t, l, "a"), eventlog.Batch{Drafts: of(1, maxEntry-body)})
+	for _, cfg := range []eventlog.Config{{MaxEntry: -1}, {MaxBatch: -1}, {MaxEntry: 1<<30 + 1}, {MaxBatch: 1<<30 + 1}} {
+		_, err := eventlog.Open("store", eventlog.Config{MaxEntry: cfg.MaxEntry, MaxBatch: cfg.MaxBatch, FS: vfs.NewMem()})
+		require.ErrorIs(t, err, eventlog.ErrInvalid)
+		require.ErrorContains(t, err, "bounds are from 0 to 1 GiB")
+	}
+	open(t, vfs.NewMem(), eventlog.Config{MaxEntry: 1 << 30, MaxBatch: 1 << 30})
+	defaults := open(t, vfs.NewMem(), eventlog.Config{})
+	big := func(n int) eventlog.Batch {
+		return eventlog.Batch{Drafts: []eventlog.Draft{{Kind: 1, Data: text(strings.Repeat("x", n))}}}
+	}
+	const header = 5 // of a long text
+	must(t, session(t, defaults, "a"), big(1<<20-body-header))
+	_, err := session(t, defaults, "a").Append(t.Context(), big(1<<20-body-header+1))
+	require.ErrorIs(t, err, eventlog.ErrTooLarge)
+	many := big(1<<20 - entry - header)
+	many.Drafts = slices.Repeat(many.Drafts, 16)
+	must(t, session(t, defaults, "a"), many) // 16 MiB
+	many.Drafts[0] = big(1<<20 - entry - header + 1).Drafts[0]
+	_, err = session(t, defaults, "a").Append(t.Context(), many)
+	require.ErrorIs(t, err, eventlog.ErrTooLarge)
+}
+
+// An entry knows the size of its batch only if it is the first one of it, wherever the
+// reading begins. A reader that has left is found at the next entry whose number is a
+// multiple of 256.
+func TestEntriesOfBatches(t *testing.T) {
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	s := session(t, l, "a")
+	want := map[eventlog.Seq]int{}
+	for _, n := range []int{1, 3, 2, 594} {
+		want[s.Head().Seq+1] = n
+		must(t, s, eventlog.Batch{Drafts: drafts(int(s.Head().Seq)+1, n)})
+	}
+	for from := range eventlog.Seq(12) {
+		next := max(from, 1)
+		for e, err := range s.Entries(t.Context(), from) {
+			require.NoError(t, err)
+			require.Equal(t, next, e.Seq)
+			require.Equal(t, want[e.Seq], e.Batch, "entry %d, read from %d", e.Seq, from)
+			require.Equal(t, fmt.Sprint("entry ", e.Seq), textOf(e))
+			require.Equal(t, time.Duration(e.Seq)*time.Millisecond, e.At)
+			next++
+		}
+		require.Equal(t, eventlog.Seq(601), next)
+	}
+	for _, left := range []eventlog.Seq{1, 255, 256, 300} {
+		ctx, cancel := context.WithCancel(t.Context())
+		last := eventlog.Seq(0)
+		var failed error
+		for e, err := range s.Entries(ctx, 1) {
+			if failed = err; err != nil {
+				break
+			}
+			if last = e.Seq; last == left {
+				cancel()
+			}
+		}
+		cancel()
+		require.ErrorIs(t, failed, context.Canceled)
+		require.Equal(t, map[eventlog.Seq]eventlog.Seq{1: 255, 255: 255, 256: 511, 300: 511}[left], last)
+	}
+	for seq, says := range map[eventlog.Seq]string{0: "has no entry 0, its last is 600", 601: "has no entry 601, its last is 600"} {
+		_, err := s.Entry(t.Context(), seq)
+		require.ErrorIs(t, err, eventlog.ErrInvalid)
+		require.ErrorContains(t, err, says)
+	}
+	for _, seq := range []eventlog.Seq{1, 3, 600} {
+		e, err := s.Entry(t.Context(), seq)
+		require.NoError(t, err)
+		require.Equal(t, seq, e.Seq)
+	}
+
+	// The ticket has the entries too, and its size; a repeat has neither.
+	ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: drafts(601, 3), Key: "k"})
+	require.NoError(t, err)
+	head, err := ticket.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, eventlog.Seq(603), head.Seq)
+	require.Equal(t, head, ticket.Head())
+	require.Equal(t, eventlog.Seq(601), ticket.First())
+	require.False(t, ticket.Repeat())
+	var staged, stored []eventlog.Entry
+	for e := range ticket.Entries() {
+		staged = append(staged, e)
+	}
+	for e, err := range s.Entries(t.Context(), 601) {
+		require.NoError(t, err)
+		stored = append(stored, e)
+	}
+	require.Empty(t, cmp.Diff(stored, staged))
+	for e := range ticket.Entries() { // a caller may stop
+		require.Equal(t, eventlog.Seq(601), e.Seq)
+		break
+	}
+	var value []byte
+	require.NoError(t, l.Get(keyspace.BatchKey(nil, 1, 601), &value))
+	require.Len(t, value, ticket.Size())
+	again, err := s.Stage(t.Context(), eventlog.Batch{Key: "k"})
+	require.NoError(t, err)
+	require.True(t, again.Repeat())
+	require.Zero(t, again.Size())
+	require.Equal(t, eventlog.Seq(601), again.First())
+	for range again.Entries() {
+		t.Error("a repeat has entries")
+	}
+	_, err = again.Wait(t.Context())
+	require.NoError(t, err)
+}
+
 // The largest batch and the largest entry that are allowed can be read again.
 func TestLargestBatch(t *testing.T) {
 	ctx := context.Background()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/eventlog/internal/keyspace"
+	"github.com/sajou-dev/sajou-go/eventlog/internal/storefile"
 	"github.com/sajou-dev/sajou-go/eventlog/verify"
 	"github.com/sajou-dev/sajou-go/internal/attack"
 )
@@ -35,16 +36,28 @@ func (b *tableBlock) holds(tag byte) bool {
 	return slices.ContainsFunc(b.keys, func(key []byte) bool { return key[0] == tag })
 }
 
+// tablesOf returns the names of the tables that a store reads. Others in its directory are
+// those of a compaction that a kill cut off.
+func tablesOf(t *testing.T, fs vfs.FS) (names []string) {
+	t.Helper()
+	disk := directoryOf(t, fs).onDisk(t)
+	db, err := pebble.Open("store", &pebble.Options{FS: disk, ReadOnly: true, FormatMajorVersion: pebble.FormatWALSyncChunks, Logger: quiet{t}})
+	require.NoError(t, err)
+	levels, err := db.SSTables()
+	require.NoError(t, errors.Join(err, db.Close()))
+	for _, level := range levels {
+		for _, table := range level {
+			names = append(names, storefile.TableFile(table))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // blocksOf returns the data blocks of all tables of a store.
 func blocksOf(t *testing.T, fs vfs.FS) (blocks []tableBlock) {
 	t.Helper()
-	names, err := fs.List("store")
-	require.NoError(t, err)
-	slices.Sort(names)
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".sst") {
-			continue
-		}
+	for _, name := range tablesOf(t, fs) {
 		file, err := fs.Open("store/" + name)
 		require.NoError(t, err)
 		readable, err := sstable.NewSimpleReadable(file)
@@ -294,6 +307,50 @@ func TestDamagedBlock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A session whose only entry cannot be read is one of an entry: it ends where it was noted.
+func TestDamagedOnlyEntry(t *testing.T) {
+	mem := vfs.NewMem()
+	l := open(t, mem, eventlog.Config{})
+	rng := rand.New(rand.NewPCG(2, 2))
+	var head eventlog.Head
+	for _, name := range []string{"b", "a", "c"} { // each in a block of its own
+		h := must(t, session(t, l, name), eventlog.Batch{Drafts: []eventlog.Draft{{Kind: eventlog.KindSignal, Data: noise(rng, 9<<10)}}})
+		if name == "a" {
+			head = h
+		}
+	}
+	closeQuietly(t, l)
+	only := keyspace.BatchKey(nil, 2, 1)
+	files := directoryOf(t, mem)
+	blocks := blocksOf(t, mem)
+	i := slices.IndexFunc(blocks, func(b tableBlock) bool {
+		return slices.ContainsFunc(b.keys, func(key []byte) bool { return bytes.Equal(key, only) })
+	})
+	require.GreaterOrEqual(t, i, 0)
+	content := bytes.Clone(files[blocks[i].table])
+	content[blocks[i].offset+blocks[i].size/2] ^= 0x55
+	for _, noted := range []bool{true, false} {
+		changed := files.with(blocks[i].table, content)
+		if !noted {
+			changed = changed.with(eventlog.HeadsFile, nil)
+		}
+		l := open(t, changed.onDisk(t), eventlog.Config{ReadOnly: true})
+		require.Equal(t, 1, count(t, session(t, l, "b")))
+		s, err := l.Session("a")
+		if !noted {
+			require.ErrorIs(t, err, eventlog.ErrCorrupt, "nothing says where it ends")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, head, s.Head())
+		_, err = s.Entry(t.Context(), 1)
+		require.ErrorIs(t, err, eventlog.ErrCorrupt)
+		report, err := l.Verify(t.Context(), "a", verify.Options{})
+		require.NoError(t, err)
+		require.Equal(t, eventlog.Seq(1), report.Fault.Seq)
+	}
 }
 
 // Whatever block of a table is damaged, Repair copies the keys outside of it and says that

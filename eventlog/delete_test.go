@@ -308,9 +308,9 @@ func TestDeleteRemovesTheBytes(t *testing.T) {
 }
 
 // deleteLife is the life of a store in which the session b is deleted: it has entries in
-// tables and in the write-ahead log, as its neighbours have. done is called with the
-// tombstone.
-func deleteLife(t *testing.T, fs vfs.FS, done func(eventlog.Tombstone, error)) (heads map[string]eventlog.Head, err error) {
+// tables and in the write-ahead log, as its neighbours have. begin is called in front of
+// the deletion, and done with its results.
+func deleteLife(t *testing.T, fs vfs.FS, begin func(), done func(eventlog.Tombstone, error)) (heads map[string]eventlog.Head, err error) {
 	t.Helper()
 	heads = map[string]eventlog.Head{}
 	for range 2 {
@@ -347,6 +347,7 @@ func deleteLife(t *testing.T, fs vfs.FS, done func(eventlog.Tombstone, error)) (
 		}
 		heads[name] = head
 	}
+	begin()
 	tomb, err := l.Delete(context.Background(), "b", noon)
 	done(tomb, err)
 	if err == nil {
@@ -455,31 +456,27 @@ func TestCrashInDelete(t *testing.T) {
 	require.Less(t, whole, len(images))
 }
 
-// Each write of a life with a deletion fails in turn, alone or with all later ones. Delete
-// returns, and on the repaired disk the session is whole or deleted; deleted, if Delete
-// had succeeded.
+// Each write of a deletion, and of what follows it, fails in turn, alone or with all later
+// ones. Delete returns, and on the repaired disk the session is whole or deleted;
+// deleted, if Delete had succeeded.
 func TestFaultInDelete(t *testing.T) {
-	count := newFaults(vfs.NewMem())
-	deletion := int64(0)
-	_, err := deleteLife(t, count, func(eventlog.Tombstone, error) { deletion = count.count.Load() })
-	require.NoError(t, err)
-	total := count.count.Load()
 	outcomes := map[string]int{}
-	for at := max(deletion-40, 1); at <= total; at += int64(stride(3)) {
+	reached := true
+	// The operations are counted from the beginning of the deletion: how many come before it
+	// depends on when Pebble deletes files that it no longer needs.
+	for at := int64(1); reached; at += int64(stride(3)) {
 		for _, sticky := range []bool{false, true} {
-			where := fmt.Sprintf("operation %d of %d fails, sticky %v", at, total, sticky)
+			where := fmt.Sprintf("operation %d of the deletion fails, sticky %v", at, sticky)
 			mem := vfs.NewMem()
 			disk := newFaults(mem)
-			disk.set(func(n int64, _ errorfs.Op) error {
-				if n == at || sticky && n > at {
-					return errDisk
-				}
-				return nil
-			})
+			before := int64(0)
 			outcome := "not reached"
 			var heads map[string]eventlog.Head
 			within(t, where, func() {
-				heads, _ = deleteLife(t, disk, func(tomb eventlog.Tombstone, err error) {
+				heads, _ = deleteLife(t, disk, func() {
+					before = disk.count.Load()
+					disk.set(failAt(before+at, sticky))
+				}, func(tomb eventlog.Tombstone, err error) {
 					switch {
 					case err == nil:
 						outcome = "deleted"
@@ -492,6 +489,8 @@ func TestFaultInDelete(t *testing.T) {
 					}
 				})
 			})
+			reached = disk.count.Load() >= before+at
+			require.NotEqual(t, "not reached", outcome, where)
 			outcomes[outcome]++
 			deleted := wholeOrDeleted(t, mem, heads, where)
 			if strings.HasPrefix(outcome, "deleted") {

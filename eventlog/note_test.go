@@ -662,6 +662,85 @@ func TestLossIsToldAndAccepted(t *testing.T) {
 	closeQuietly(t, l)
 }
 
+// The texts of a loss name the session, where it ends and how far it went, and the first
+// three of the sessions.
+func TestLossText(t *testing.T) {
+	at := func(seq eventlog.Seq) eventlog.Head { return eventlog.Head{Seq: seq} }
+	for want, l := range map[string]eventlog.Loss{
+		`session "a" ends with entry 3, entry 5 was written`:              {Session: "a", Have: at(3), Noted: at(5), Seen: 4},
+		`session "a" ends with entry 3, entry 6 was written`:              {Session: "a", Have: at(3), Noted: at(5), Seen: 6},
+		`session "a" ends with entry 3, entry 4 was written`:              {Session: "a", Have: at(3), Seen: 4},
+		`session "a" with 5 entries is gone`:                              {Session: "a", Noted: at(5)},
+		`session "a" with 1 entries is gone`:                              {Session: "a", Seen: 1},
+		`entry 3 of session "a" is not the one that was noted as durable`: {Session: "a", Have: at(3), Noted: at(3)},
+		`entry 2 of session "a" is not the one that was noted as durable`: {Session: "a", Have: at(3), Noted: at(2)},
+	} {
+		assert.Equal(t, want, l.String())
+	}
+	one := eventlog.Loss{Session: "a", Noted: at(5)}
+	const gone = `session "a" with 5 entries is gone`
+	const lost = "eventlog: acknowledged entries are missing: "
+	for want, e := range map[string]eventlog.LossError{
+		lost + gone:                             {Losses: []eventlog.Loss{one}},
+		lost + gone + "; " + gone + "; " + gone: {Losses: slices.Repeat([]eventlog.Loss{one}, 3)},
+		lost + gone + "; " + gone + "; " + gone + "; 1 more sessions lost entries": {Losses: slices.Repeat([]eventlog.Loss{one}, 4)},
+		lost + gone + "; " + gone + "; " + gone + "; 9 more sessions lost entries": {Losses: slices.Repeat([]eventlog.Loss{one}, 5), More: 7},
+		lost + gone + "; 000004.log breaks at byte 7":                              {Losses: []eventlog.Loss{one}, File: "000004.log", Offset: 7, At: 9},
+		lost + "000004.log breaks at byte 7, behind entry 9 of session \"b\"":      {File: "000004.log", Offset: 7, Last: "b", At: 9},
+	} {
+		require.EqualError(t, &e, want)
+		require.ErrorIs(t, &e, eventlog.ErrLost)
+	}
+}
+
+// A store that is opened for reading after a loss tells of each session what was lost:
+// verification names the first entry, and a session that is gone as a whole has a report.
+func TestVerifyAfterLoss(t *testing.T) {
+	disk, heads := threeSessions(t)
+	a, n := heads["a"], heads[longName]
+	other := eventlog.Head{Seq: 3, Hash: eventlog.Genesis("other")}
+	for name, tt := range map[string]struct {
+		cell    noteOf
+		session string
+		want    *verify.Fault
+	}{
+		"as it is":              {noteOf{1, "a", a}, "a", nil},
+		"two less":              {noteOf{1, "a", eventlog.Head{Seq: 5, Hash: a.Hash}}, "a", &verify.Fault{Seq: 4, Kind: verify.FaultMissing, Detail: "the log ends with entry 3, entry 5 was noted as durable"}},
+		"another end":           {noteOf{1, "a", other}, "a", &verify.Fault{Seq: 3, Kind: verify.FaultAltered, Detail: "its hash is not the noted " + other.Hash.String()}},
+		"of another":            {noteOf{3, longName, eventlog.Head{Seq: 2, Hash: n.Hash}}, "a", nil},
+		"a lost one":            {noteOf{9, "gone", eventlog.Head{Seq: 2, Hash: n.Hash}}, "gone", &verify.Fault{Seq: 1, Kind: verify.FaultMissing, Detail: "the log ends with entry 0, entry 2 was noted as durable"}},
+		"an earlier, other one": {noteOf{1, "a", eventlog.Head{Seq: 2, Hash: other.Hash}}, "a", &verify.Fault{Seq: 2, Kind: verify.FaultAltered, Detail: "its hash is not the noted " + other.Hash.String()}},
+	} {
+		fs := directoryOf(t, disk).onDisk(t)
+		notes(t, fs, tt.cell)
+		l, err := eventlog.Open("store", eventlog.Config{FS: fs, ReadOnly: true})
+		require.NoError(t, err, name)
+		r, err := l.Verify(t.Context(), tt.session, verify.Options{})
+		require.NoError(t, err, name)
+		assert.Equal(t, tt.want, r.Fault, name)
+		assert.Equal(t, name != "as it is", l.Loss() != nil, name)
+		require.NoError(t, l.Close())
+		_, err = eventlog.Open("store", eventlog.Config{FS: fs})
+		if name == "as it is" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, eventlog.ErrLost, name)
+		l, err = eventlog.Open("store", eventlog.Config{FS: fs, AcceptLoss: true})
+		require.NoError(t, err, name)
+		if tt.session == "a" { // what is left is whole from now on
+			r, err = l.Verify(t.Context(), "a", verify.Options{})
+			require.NoError(t, err, name)
+			assert.True(t, r.Whole(), name)
+			assert.Equal(t, a, r.Head, name)
+		}
+		require.NoError(t, l.Close())
+		l, err = eventlog.Open("store", eventlog.Config{FS: fs})
+		require.NoError(t, err, "%s: it was accepted", name)
+		require.NoError(t, l.Close())
+	}
+}
+
 // A store without notes gets them with its first write, and Doubts reports a store
 // whose notes are missing.
 func TestStoreWithoutNotes(t *testing.T) {

@@ -311,10 +311,8 @@ func (l *Log) removeUnused() {
 	if s.Check(disk, dir); s.Err != nil {
 		return
 	}
-	fresh := newLog(l.cfg)
-	fresh.id = l.id
 	// The lock is still held; Pebble takes it once more.
-	db, err := fresh.openReading(dir, s, l.lock)
+	db, err := newLog(l.cfg).openReading(dir, s, l.lock)
 	if err != nil {
 		return
 	}

@@ -119,9 +119,7 @@ func repairLocked(ctx context.Context, from, to string, cfg Config, lock *pebble
 		return r, r.Found
 	}
 	if r.Found == nil {
-		l := newLog(cfg)
-		l.id = s.Format.ID
-		db, err := l.openReading(from, s, lock)
+		db, err := newLog(cfg).openReading(from, s, lock)
 		if err == nil {
 			err = db.Close()
 		}
@@ -160,7 +158,9 @@ func repairLocked(ctx context.Context, from, to string, cfg Config, lock *pebble
 func (r *Repaired) compareNotes(disk vfs.FS, from string) {
 	damage, err := storefile.ReadHeads(disk, disk.PathJoin(from, storefile.HeadsFile), func(_ int, n storefile.NotedHead) {
 		i := slices.IndexFunc(r.Sessions, func(s verify.SessionReport) bool { return n.Named(s.Session) })
-		deleted := slices.ContainsFunc(r.Tombstones, func(t Tombstone) bool { return n.Named(t.Session) && n.Head.Seq <= t.Head.Seq })
+		deleted := slices.ContainsFunc(r.Tombstones, func(t Tombstone) bool {
+			return n.Named(t.Session) && (n.Head.Seq < t.Head.Seq || n.Head == t.Head)
+		})
 		switch {
 		case n.Head.Seq == 0 || i < 0 && deleted:
 		case i < 0:
