@@ -226,9 +226,14 @@ func TestProgress(t *testing.T) {
 		elapsed int64
 		want    float64
 	}{
-		{definition.Node{Duration: 100}, 0, 0}, {definition.Node{Duration: 100}, 25, 0.25}, {definition.Node{Duration: 100}, 99, 0.99},
-		{definition.Node{Duration: 100}, 100, 1}, {definition.Node{Duration: 100}, 101, 1}, {definition.Node{}, 0, 1},
-		{definition.Node{Duration: math.MaxInt64, Written: 1e15}, 1e18, 1e-3}, {definition.Node{Duration: math.MaxInt64, Written: 1e15}, math.MaxInt64, 1},
+		{definition.Node{Duration: 100}, 0, 0},
+		{definition.Node{Duration: 100}, 25, 0.25},
+		{definition.Node{Duration: 100}, 99, 0.99},
+		{definition.Node{Duration: 100}, 100, 1},
+		{definition.Node{Duration: 100}, 101, 1},
+		{definition.Node{}, 0, 1},
+		{definition.Node{Duration: math.MaxInt64, Written: 1e15}, 1e18, 1e-3},
+		{definition.Node{Duration: math.MaxInt64, Written: 1e15}, math.MaxInt64, 1},
 	} {
 		assert.Equal(t, c.want, c.node.Progress(c.elapsed), "%d of %d", c.elapsed, c.node.Duration)
 	}

@@ -174,11 +174,11 @@ func newContinued(t *testing.T, m models) *continued {
 }
 
 // change is what happens to the first decision that the continuation plays.
-type change func(c *continued, ctx context.Context, e *eventlog.Entry) error
+type change func(ctx context.Context, c *continued, e *eventlog.Entry) error
 
-func asItWas(c *continued, ctx context.Context, e *eventlog.Entry) error { return c.Play(ctx, e) }
+func asItWas(ctx context.Context, c *continued, e *eventlog.Entry) error { return c.Play(ctx, e) }
 
-func skipped(c *continued, ctx context.Context, e *eventlog.Entry) error { return c.Skip(ctx, e) }
+func skipped(ctx context.Context, c *continued, e *eventlog.Entry) error { return c.Skip(ctx, e) }
 
 // message returns the entry of a message in the place of another one.
 func message(was *eventlog.Entry, u session.Utterance) *eventlog.Entry {
@@ -196,7 +196,7 @@ func utteranceOf(e *eventlog.Entry) (u session.Utterance, ok bool) {
 }
 
 // saidOtherwise puts other words in the place of a message.
-func saidOtherwise(c *continued, ctx context.Context, e *eventlog.Entry) error {
+func saidOtherwise(ctx context.Context, c *continued, e *eventlog.Entry) error {
 	u, ok := utteranceOf(e)
 	if !ok {
 		return c.Play(ctx, e)
@@ -206,12 +206,12 @@ func saidOtherwise(c *continued, ctx context.Context, e *eventlog.Entry) error {
 }
 
 // replaced puts an entry in its own place.
-func replaced(c *continued, ctx context.Context, e *eventlog.Entry) error {
+func replaced(ctx context.Context, c *continued, e *eventlog.Entry) error {
 	return c.Replace(ctx, e, e)
 }
 
 // twice lets an entry happen once more than in the recording.
-func twice(c *continued, ctx context.Context, e *eventlog.Entry) error {
+func twice(ctx context.Context, c *continued, e *eventlog.Entry) error {
 	if err := c.Replace(ctx, nil, e); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func twice(c *continued, ctx context.Context, e *eventlog.Entry) error {
 }
 
 // saidBefore adds a message of the user in front of an input.
-func saidBefore(c *continued, ctx context.Context, e *eventlog.Entry) error {
+func saidBefore(ctx context.Context, c *continued, e *eventlog.Entry) error {
 	if r, err := session.BeatOf(e); err == nil && r.Word == episode.TurnOpened {
 		if err := c.Replace(ctx, nil, message(e, session.Utterance{Turn: int(r.Value.IntOf("turn")), Role: "user", Text: "I say something."})); err != nil {
 			return err
@@ -239,7 +239,7 @@ func (c *continued) run(ctx context.Context, entries []eventlog.Entry, n int, ch
 			c.take(e)
 			c.Saw(e)
 		case own && (i == n || slices.IndexFunc(entries[n+1:], func(e eventlog.Entry) bool { return e.Batch > 0 }) > i-n-1):
-			err = changed(c, ctx, e)
+			err = changed(ctx, c, e)
 		case own:
 			err = c.Play(ctx, e)
 		default:

@@ -49,8 +49,13 @@ func TestFrameWake(t *testing.T) {
 		return func() bool { return true }
 	}}
 	for _, tt := range []struct{ now, at, want time.Duration }{
-		{0, 0, 0}, {0, 1, 1}, {5, 3, 0}, {5, 9, 4},
-		{0, writer.MaxWake - 1, writer.MaxWake - 1}, {0, writer.MaxWake, writer.MaxWake}, {0, writer.MaxWake + 1, writer.MaxWake},
+		{0, 0, 0},
+		{0, 1, 1},
+		{5, 3, 0},
+		{5, 9, 4},
+		{0, writer.MaxWake - 1, writer.MaxWake - 1},
+		{0, writer.MaxWake, writer.MaxWake},
+		{0, writer.MaxWake + 1, writer.MaxWake},
 		{-10, math.MaxInt64, writer.MaxWake},
 	} {
 		now, waits = begin.Add(tt.now), nil

@@ -151,10 +151,7 @@ func TestBoundsOfANumber(t *testing.T) {
 	}
 	for _, number := range numbers {
 		db := empty(t)
-		var others []string
-		for _, key := range []string{"d", "e", "f", "k", "l", "s", "sname"} {
-			others = append(others, key)
-		}
+		others := []string{"d", "e", "f", "k", "l", "s", "sname"}
 		for _, n := range numbers {
 			if n != number {
 				others = append(others, all(n)...)

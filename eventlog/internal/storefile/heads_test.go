@@ -162,10 +162,20 @@ func TestNamed(t *testing.T) {
 		noted, name string
 		named       bool
 	}{
-		{"a", "a", true}, {"a", "b", false}, {"a", "ab", false}, {"ab", "a", false},
-		{n(118), n(118), true}, {n(118), n(119), false}, {n(118), n(120), false},
-		{n(119), n(119), true}, {n(120), n(120), true}, {n(120), n(121), true}, {n(120), n(118), false}, {n(120), n(119) + "x", true},
-		{n(120), n(118) + "xx", false}, {n(119), "x" + n(119), false},
+		{"a", "a", true},
+		{"a", "b", false},
+		{"a", "ab", false},
+		{"ab", "a", false},
+		{n(118), n(118), true},
+		{n(118), n(119), false},
+		{n(118), n(120), false},
+		{n(119), n(119), true},
+		{n(120), n(120), true},
+		{n(120), n(121), true},
+		{n(120), n(118), false},
+		{n(120), n(119) + "x", true},
+		{n(120), n(118) + "xx", false},
+		{n(119), "x" + n(119), false},
 	} {
 		file := AppendHeadsCell(HeadsHeader(), 1, tt.noted, chain.Head{Seq: 1})
 		called := 0
