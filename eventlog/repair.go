@@ -142,20 +142,20 @@ func repairLocked(ctx context.Context, from, to string, cfg Config, lock *pebble
 	switch {
 	case errors.Is(err, ErrNoStore):
 		r.doubt("no session could be saved")
+		return r, r.compareNotes(ctx, nil, cfg.FS, from)
 	case err != nil:
 		return r, err
-	default:
-		if err := errors.Join(r.verify(ctx, saved), saved.Close()); err != nil {
-			return r, err
-		}
 	}
-	r.compareNotes(cfg.FS, from)
-	return r, nil
+	if err = r.verify(ctx, saved); err == nil {
+		err = r.compareNotes(ctx, saved, cfg.FS, from)
+	}
+	return r, errors.Join(err, saved.Close())
 }
 
 // compareNotes compares the sessions of the copy with the heads that the source
-// noted.
-func (r *Repaired) compareNotes(disk vfs.FS, from string) {
+// noted. Saved is nil if the copy has none.
+func (r *Repaired) compareNotes(ctx context.Context, saved *Log, disk vfs.FS, from string) error {
+	var unread error // of the copy
 	damage, err := storefile.ReadHeads(disk, disk.PathJoin(from, storefile.HeadsFile), func(_ int, n storefile.NotedHead) {
 		i := slices.IndexFunc(r.Sessions, func(s verify.SessionReport) bool { return n.Named(s.Session) })
 		deleted := slices.ContainsFunc(r.Tombstones, func(t Tombstone) bool {
@@ -169,10 +169,23 @@ func (r *Repaired) compareNotes(disk vfs.FS, from string) {
 			r.doubt("the chain of session %q is whole up to entry %d, and it had %d entries", r.Sessions[i].Session, r.Sessions[i].Head.Seq, n.Head.Seq)
 		case r.Sessions[i].Head.Seq < n.Head.Seq:
 			r.doubt("session %q ends at entry %d, and had %d entries", r.Sessions[i].Session, r.Sessions[i].Head.Seq, n.Head.Seq)
-		case r.Sessions[i].Head.Seq == n.Head.Seq && r.Sessions[i].Head != n.Head:
-			r.doubt("entry %d of session %q is not the one that was noted", n.Head.Seq, r.Sessions[i].Session)
+		default:
+			s, err := saved.Session(r.Sessions[i].Session)
+			if err != nil {
+				unread = err
+				return
+			}
+			e, err := s.Entry(ctx, n.Head.Seq)
+			if err != nil {
+				unread = err
+			} else if e.Hash != n.Head.Hash {
+				r.doubt("entry %d of session %q is not the one that was noted", n.Head.Seq, s.Name())
+			}
 		}
 	})
+	if unread != nil {
+		return unread
+	}
 	switch {
 	case storefile.IsMissing(err) && r.notes:
 		r.doubt("%s, which notes how far each session went, is missing", storefile.HeadsFile)
@@ -182,6 +195,7 @@ func (r *Repaired) compareNotes(disk vfs.FS, from string) {
 	case damage != "":
 		r.doubt("%s, which notes how far each session went, is damaged: %s", storefile.HeadsFile, damage)
 	}
+	return nil
 }
 
 // markedFS shows a directory as if markers were in it.

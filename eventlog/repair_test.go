@@ -174,6 +174,9 @@ func threeSessions(t *testing.T) (*vfs.MemFS, map[string]eventlog.Head) {
 	heads := map[string]eventlog.Head{}
 	for i := range 3 {
 		heads["a"] = must(t, session(t, l, "a"), eventlog.Batch{Drafts: drafts(i+1, 1)})
+		if i == 0 {
+			heads["a, first"] = heads["a"]
+		}
 	}
 	heads["b"] = must(t, session(t, l, "b"), eventlog.Batch{Drafts: drafts(1, 2)})
 	heads[longName] = must(t, session(t, l, longName), eventlog.Batch{Drafts: drafts(1, 1)})
@@ -206,6 +209,7 @@ func notes(t *testing.T, fs vfs.FS, cells ...noteOf) {
 func TestRepairComparesNotes(t *testing.T) {
 	disk, heads := threeSessions(t)
 	a, b, n := heads["a"], heads["b"], heads[longName]
+	begin := heads["a, first"]
 	other := func(h eventlog.Head) eventlog.Head { return eventlog.Head{Seq: h.Seq, Hash: eventlog.Genesis("other")} }
 	later := func(h eventlog.Head) eventlog.Head { return eventlog.Head{Seq: h.Seq + 1, Hash: h.Hash} }
 	for name, tt := range map[string]struct {
@@ -214,7 +218,8 @@ func TestRepairComparesNotes(t *testing.T) {
 	}{
 		"as they are":             {[]noteOf{{1, "a", a}, {2, "b", b}, {3, longName, n}}, nil},
 		"none":                    {nil, nil},
-		"an earlier one":          {[]noteOf{{1, "a", eventlog.Head{Seq: 1}}}, nil},
+		"an earlier one":          {[]noteOf{{1, "a", begin}}, nil},
+		"another earlier one":     {[]noteOf{{1, "a", other(begin)}}, []string{`entry 1 of session "a" is not the one that was noted`}},
 		"a later one":             {[]noteOf{{1, "a", later(a)}}, []string{`session "a" ends at entry 3, and had 4 entries`}},
 		"another one":             {[]noteOf{{1, "a", other(a)}}, []string{`entry 3 of session "a" is not the one that was noted`}},
 		"of no session":           {[]noteOf{{9, "gone", later(b)}}, []string{`session "gone" is missing; it had 3 entries`}},
