@@ -93,22 +93,22 @@ func TestJSONOfParts(t *testing.T) {
 // to it.
 func TestCheckRelations(t *testing.T) {
 	const lost = ": a relationship keeps a type and a strength only; put anything else into an entity"
-	for text, want := range map[string]string{
-		`{}`: "",
-		`{"relationships":{"a":["b",{"to":"b","type":"t","strength":1,"since":null}]},"typed_relationships":[{"from":"a","to":"b"},["a","b","t"]]}`: "",
-		`{"typed_relationships":[{"from_entity":"a","to_entity":"b","relationship_type":"t"}]}`:                                                     "",
-		`{"typed_relationships":{"a":[{"to":"b"}]}}`:                                                                                                "",
-		`{"relationships":{"a":["b"],"c/d":["b",{"to":"b","si/nce":1}]}}`:                                                                           "/relationships/c~1d/1/si~1nce" + lost,
-		`{"relationships":{"a":[{"from":"a","to":"b"}]}}`:                                                                                           "/relationships/a/0/from" + lost,
-		`{"typed_relationships":{"a":["b","c",{"to":"b","from":"a"}]}}`:                                                                             "/typed_relationships/a/2/from" + lost,
-		`{"typed_relationships":[["a","b","c"],{"from":"a","to":"b","x":0}]}`:                                                                       "/typed_relationships/1/x" + lost,
+	for _, tt := range []struct{ text, want string }{
+		{`{}`, ""},
+		{`{"relationships":{"a":["b",{"to":"b","type":"t","strength":1,"since":null}]},"typed_relationships":[{"from":"a","to":"b"},["a","b","t"]]}`, ""},
+		{`{"typed_relationships":[{"from_entity":"a","to_entity":"b","relationship_type":"t"}]}`, ""},
+		{`{"typed_relationships":{"a":[{"to":"b"}]}}`, ""},
+		{`{"relationships":{"a":["b"],"c/d":["b",{"to":"b","si/nce":1}]}}`, "/relationships/c~1d/1/si~1nce" + lost},
+		{`{"relationships":{"a":[{"from":"a","to":"b"}]}}`, "/relationships/a/0/from" + lost},
+		{`{"typed_relationships":{"a":["b","c",{"to":"b","from":"a"}]}}`, "/typed_relationships/a/2/from" + lost},
+		{`{"typed_relationships":[["a","b","c"],{"from":"a","to":"b","x":0}]}`, "/typed_relationships/1/x" + lost},
 	} {
-		err := world.CheckRelations(parse(t, text))
-		if want == "" {
-			require.NoError(t, err, text)
+		err := world.CheckRelations(parse(t, tt.text))
+		if tt.want == "" {
+			require.NoError(t, err, tt.text)
 			continue
 		}
-		require.EqualError(t, err, want)
+		require.EqualError(t, err, tt.want)
 	}
 }
 
