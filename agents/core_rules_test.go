@@ -101,8 +101,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// What an agent has used in the last minute, what it may ask now and after how long, are those
-// of a plain list of all that it was ever granted.
+// The uses of the last minute, the requests that are allowed now and the waits for the others
+// equal those of a plain list of everything that the agent was granted.
 func TestQuotaOfAList(t *testing.T) {
 	type grant struct {
 		at     time.Duration

@@ -132,8 +132,8 @@ func drawAttempt(t *rapid.T, c *agents.Core, agent, words string) signal.Value {
 }
 
 // Questions about drawn logs have the answers that they had: what an agent was sent and by
-// which routes, how its view changed at a path, what became of its requests, and what another
-// policy had shown. As with the trace of the cores, another version of rapid draws other logs.
+// which routes, how its view changed at a path, the outcomes of its requests, and the view by
+// another policy. As with the trace of the cores, another version of rapid draws other logs.
 func TestRecordedQuestions(t *testing.T) {
 	golden.Trace(t, "testdata/questions.txt", func(step func(name, text string)) {
 		for n := range 120 {

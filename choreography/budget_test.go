@@ -376,7 +376,7 @@ func TestCostOfWhatIsWrittenOut(t *testing.T) {
 	}
 }
 
-// What declarations would retire is counted once for each definition that is performed,
+// The retained cost counts each performed definition that the declarations replace once,
 // whatever else they declare.
 func TestRetained(t *testing.T) {
 	s := choreography.NewScheduler()

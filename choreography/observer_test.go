@@ -233,7 +233,7 @@ func TestBlocked(t *testing.T) {
 	send("skip", "4 refused=true by p-1-1", "4 refused=true by p-2-1", "4 refused=true by p-3-1")
 	send("other")
 	send("mixed", "6 refused=false by p-5-1")
-	// Nobody holds e, and one waits for it.
+	// No performance holds e, and one waits for it.
 	send("mixed", "7 refused=false by p-6-1", "7 refused=false by p-5-1", "7 refused=false by p-6-1")
 	send("take")
 	s.Observe(on.stage, on)

@@ -380,7 +380,7 @@ func (r *Repaired) nameSessions(batch *pebble.Batch, disk vfs.FS, from string) e
 	for _, b := range records.Bad {
 		numbers[b.Number], names[b.Name] = true, true
 	}
-	// What cannot be read of the notes is a doubt of compareNotes.
+	// compareNotes reports notes that cannot be read.
 	_, _ = storefile.ReadHeads(disk, disk.PathJoin(from, storefile.HeadsFile), func(_ int, n storefile.NotedHead) {
 		if err != nil || n.Head.Seq == 0 || numbers[n.Number] || names[n.Name] || !n.IsWhole() || chain.CheckName(n.Name) != nil {
 			return

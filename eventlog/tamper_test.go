@@ -62,7 +62,7 @@ func remove(t *testing.T, db *pebble.DB, key []byte) {
 }
 
 // A newest batch that can be read and is wrong ends its session, wherever the store keeps what
-// the batch was before: an append would stand behind entries that nobody can read.
+// the batch was before: an append would stand behind entries that cannot be read.
 func TestNewestBatchIsCut(t *testing.T) {
 	places := []string{"log", "table", "table of another program"}
 	for i := range 2 * len(places) {

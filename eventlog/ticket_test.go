@@ -40,8 +40,8 @@ func TestTicketIsAwaitedBesideItsRound(t *testing.T) {
 	})
 }
 
-// What a caller has staged becomes durable, and readers see it, although the caller has
-// left and nobody waits for its ticket.
+// A staged batch becomes durable, and readers see it, although its caller has left and no
+// goroutine waits for the ticket.
 func TestStagedByACallerThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := session(t, open(t, vfs.NewMem(), eventlog.Config{}), "a")

@@ -145,7 +145,7 @@ func TestAttackSlow(t *testing.T) {
 func TestAttackLong(t *testing.T) {
 	s := attacked(t)
 	flood := func(c *raw, text string, times int) {
-		// The server answers and closes before all is sent, so that an error is no fault.
+		// The server answers and closes before all is sent, so an error is expected.
 		for range times {
 			if _, err := io.WriteString(c, text); err != nil {
 				return

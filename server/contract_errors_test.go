@@ -497,8 +497,8 @@ func overSocket(t *testing.T, s *server.Server) (client *http.Client, stop func(
 	}
 }
 
-// While the server stops, and after the store is closed, what records is refused with the
-// documented answer.
+// While the server stops, and after the store is closed, requests that record are refused with
+// the documented answer.
 func (p provoked) ofTheEnd(t *testing.T) {
 	c := newContract(t, nil)
 	ended, cancel := context.WithCancel(t.Context())

@@ -116,7 +116,7 @@ func talking(t *testing.T, live *httptest.Server, e *route.Endpoint) *raw {
 	return c
 }
 
-// TestAttackFrames sends bytes that are no frames, messages that the protocols do not have, and
+// TestAttackFrames sends bytes that are not frames, messages that the protocols do not have, and
 // half connections to every WebSocket. Each connection ends with its documented code, and
 // holds nothing of the server afterwards.
 func TestAttackFrames(t *testing.T) {

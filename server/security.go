@@ -69,7 +69,7 @@ func (s security) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	kind := access.SecurityKind(q.Get("kind"))
 	if kind != "" && !slices.Contains(access.SecurityKinds(), kind) {
-		return problem.New(problem.BadRequest, fmt.Sprintf("kind=%.40q is no kind of security event; use one of %v", kind, access.SecurityKinds()))
+		return problem.New(problem.BadRequest, fmt.Sprintf("kind=%.40q is not a kind of security event; use one of %v", kind, access.SecurityKinds()))
 	}
 	answer := SecurityReport{Counts: s.events.Counts(), Events: s.events.After(after, kind, int(limit)), Next: after}
 	if n := len(answer.Events); n > 0 {

@@ -24,7 +24,7 @@ func overSocket(ctx context.Context) bool {
 // Serve answers requests on the listeners until ctx ends or a listener fails, and then
 // stops in this order:
 //
-//  1. No connection is accepted, and streams are told to end: each sends the entries
+//  1. No connection is accepted, and streams end: each sends the entries
 //     that are acknowledged and tells where to continue.
 //  2. Requests that are being answered finish, and what they record becomes durable, for
 //     at most [Config.StopTimeout]. Then their contexts end.
@@ -43,7 +43,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		ReadTimeout:       s.cfg.BodyTimeout,
 		WriteTimeout:      s.cfg.AnswerTimeout,
 		IdleTimeout:       s.cfg.IdleTimeout,
-		MaxHeaderBytes:    2 * s.cfg.MaxHeader, // beyond it the answer is no problem document
+		MaxHeaderBytes:    2 * s.cfg.MaxHeader, // beyond it the answer is not a problem document
 		TLSConfig:         withHTTP2(s.cfg.TLS),
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}

@@ -94,7 +94,7 @@ type Config struct {
 	// scopes for it.
 	AllowMCPRecord bool
 
-	// Version is the version of the program that clients of /mcp are told.
+	// Version is the version of the program, which clients of /mcp are sent.
 	Version string
 
 	// Now is the wall clock. Nil means [time.Now].

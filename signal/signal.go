@@ -211,7 +211,7 @@ func FromValueLenient(v Value) (*Signal, error) {
 	return s.leniently(refused)
 }
 
-// leniently makes the reason of a refusal the signal's Problem, unless it is no object.
+// leniently makes the reason of a refusal the signal's Problem, unless it is not an object.
 func (s *Signal) leniently(refused *FieldError) (*Signal, error) {
 	if refused != nil {
 		if s.Raw != nil && s.Raw.Kind() != KindObject {

@@ -275,7 +275,7 @@ func TestVerifyApart(t *testing.T) {
 	assert.Empty(t, bad)
 	assert.Zero(t, checked)
 
-	// What fails for the images of the session fails Verify, whatever the others have.
+	// A fault in an image of the session fails Verify, whatever the other sessions have.
 	s = open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{})
 	put(t, s, "a", foldedTo(t, log, 20))
 	closeLog()

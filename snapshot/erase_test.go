@@ -68,7 +68,7 @@ func TestRewrite(t *testing.T) {
 	require.ErrorIs(t, read.Forget("a"), snapshot.ErrReadOnly)
 }
 
-// The files that a store makes are no programs, and others may not change them.
+// The files of a store are not executable, and other users may not change them.
 func TestModeOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	path, copied := filepath.Join(dir, "images"), filepath.Join(dir, "copy")

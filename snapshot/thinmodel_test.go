@@ -89,8 +89,8 @@ func TestThinIsTheRule(t *testing.T) {
 	})
 }
 
-// What each window keeps is kept when it fits to the byte, and the next smaller window
-// decides with one byte less.
+// A window keeps its images when they fit to the byte, and the next smaller window decides with
+// one byte less.
 func TestThinToTheByte(t *testing.T) {
 	for _, images := range []eventlog.Seq{2, 3, 9, 24} {
 		s := open(t, filepath.Join(t.TempDir(), "s.db"), snapshot.Config{Interval: 2, Percent: 100})

@@ -109,7 +109,7 @@ func TestFrameSharesNothing(t *testing.T) {
 	}
 }
 
-// TestAppendWithoutRemarks: sounds and diagnostics are no part of it, all else is.
+// TestAppendWithoutRemarks: it leaves out sounds and diagnostics alone.
 func TestAppendWithoutRemarks(t *testing.T) {
 	after := func(typ string) *stage.Stage {
 		w := newWorld(stage.Config{})

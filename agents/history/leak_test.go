@@ -95,8 +95,8 @@ func TestLeakSearchesEveryRoute(t *testing.T) {
 	}
 }
 
-// What is in flight to an agent reaches it at its time, unless the agent leaves before;
-// then the first that was sent is one that comes after its return.
+// A delta in flight reaches its agent at its time, unless the agent leaves before that time;
+// then the first delta that was sent is one after the agent's return.
 func TestFirstSentInFlight(t *testing.T) {
 	ctx := t.Context()
 	for name, tt := range map[string]struct {

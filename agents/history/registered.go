@@ -88,8 +88,8 @@ func (q *pass) checkRegistered(ctx context.Context, ids []string) error {
 	return &NoAgentError{q.replay.Name(), r.wanted[0], r.known, r.more}
 }
 
-// tableRegistrations reads the registrations that the table names, and returns the last
-// entry that is thereby read: the one after which it began if there is no table.
+// tableRegistrations reads the registrations that the table names, and returns the last entry
+// that the table covers. Without a table it returns after.
 func (q *pass) tableRegistrations(ctx context.Context, r *registration, after eventlog.Seq) (eventlog.Seq, error) {
 	part, table, err := q.viewsTable(ctx)
 	if table == nil || err != nil {

@@ -124,8 +124,8 @@ func TestSubscribersKeep(t *testing.T) {
 	assert.Equal(t, 128+32+2+3+4+32+1, sizeOf(both.Delta))
 }
 
-// What waits for each reader and what was lost is reported, and a reader that has gone
-// gets nothing more; one of a later registration stays.
+// The deltas that wait for each reader and those that were lost are reported. A reader that has
+// gone receives nothing more; a reader of a later registration stays.
 func TestSubscribersDeliver(t *testing.T) {
 	var told undelivered
 	r := newSubscribers()
@@ -172,8 +172,8 @@ func TestSubscribersLimit(t *testing.T) {
 	assert.Equal(t, []uint64{0, 1, 2}, takeAll(t, f))
 }
 
-// A reader that was sent nothing waits for the time of what is in flight, in front of
-// which a full view comes; while one is fetched, nobody else fetches one.
+// A reader that was sent nothing waits for the time of the deltas in flight, and gets a full
+// view before them. While one goroutine fetches the view, no other one does.
 func TestQueueWaits(t *testing.T) {
 	q := newObservationQueue("a", 0, agents.Settings{QueueDepth: 1, Pressure: flow.PressureDefer})
 	at := func(n eventlog.Seq, when time.Duration) delivery {
@@ -244,11 +244,12 @@ func TestQueueWaits(t *testing.T) {
 	assert.True(t, up.whole, "and is due again")
 }
 
-// The outbox keeps what somebody is to be told, in order, until it has ended.
+// The outbox keeps the outcomes with deliveries, cancellations or changes of readers, in order,
+// until it has ended.
 func TestOutbox(t *testing.T) {
 	b := newOutbox()
 	some := agents.Applied{Deliveries: []agents.Delivery{{Agent: "a"}}}
-	b.put(notification{seq: 1}) // concerns nobody
+	b.put(notification{seq: 1}) // has no delivery
 	assert.Empty(t, b.filled)
 	assert.Zero(t, b.newest())
 	for i, item := range []notification{
@@ -318,7 +319,7 @@ func TestSubmissionQueue(t *testing.T) {
 // A broadcast wakes all that wait, once.
 func TestBroadcast(t *testing.T) {
 	var b broadcast
-	b.send() // nobody waits
+	b.send() // without a waiting goroutine
 	first, second := b.wait(), b.wait()
 	b.send()
 	<-first

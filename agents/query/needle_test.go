@@ -39,7 +39,7 @@ func TestUnquotedIsJSON(t *testing.T) {
 	})
 }
 
-// What is no escape stays. Half of a pair is no character.
+// A text that is not an escape stays. Half of a surrogate pair is not a character.
 func TestUnquotedMalformed(t *testing.T) {
 	for text, want := range map[string]string{
 		`\`: `\`, `a\`: `a\`, `\x`: `\x`, `\u`: `\u`, `\u12`: `\u12`, `\u123`: `\u123`, `\u12g4`: `\u12g4`, `\u123G`: `\u123G`, `\u/000`: `\u/000`, `\u:000`: `\u:000`, "\\u`000": "\\u`000", `\u@000`: `\u@000`, `\U0041`: `\U0041`,

@@ -8,8 +8,8 @@ import (
 	"github.com/sajou-dev/sajou-go/agents/view"
 )
 
-// What an agent receives from anywhere is no part of what a negated policy sees: its
-// opposite depends on everything that the policy depends on, and receives nothing itself.
+// A negated policy shows no message that its agent receives from a distance. It depends on
+// everything that the inner policy depends on, and receives nothing itself.
 func TestNotReceivesNothing(t *testing.T) {
 	for _, p := range []view.Policy{view.Conversation(), view.Distance(5, true), view.Allies("hp"), view.Any(view.Conversation(), view.Allies("hp"))} {
 		of, not := p.Dependencies(), view.Not(p).Dependencies()

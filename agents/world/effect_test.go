@@ -112,7 +112,7 @@ func TestCheckRelations(t *testing.T) {
 	}
 }
 
-// What is malformed in a world is named with its place.
+// An error about a malformed world names the place.
 func TestParseWorldPlaces(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"typed_relationships":7}`:                           "/typed_relationships: want an array",
@@ -149,7 +149,8 @@ func TestParseWorldPlaces(t *testing.T) {
 	require.Equal(t, `{"place":"here","last_effect_seq":0,"last_effect_time":2.0,"last_effect_kind":"k"}`, w.Metadata().String())
 }
 
-// What an effect removes that is not there is no change; what it removes with an entity is.
+// Removing an absent entity, field or relation changes nothing. The parts that are removed with
+// an entity are changes.
 func TestWriteSet(t *testing.T) {
 	w, err := world.ParseWorld(parse(t, `{"entities":{"a":{"x":1},"b":{}},"relationships":{"a":["b",{"to":"b","type":"t"}],"b":["a","b"]},"spatial_index":{"a":[1,2],"ghost":[3,4]}}`),
 		doing(world.Unplace("b"), world.RemoveEntity("nobody"), world.Unrelate("a", "b", "none"), world.Unplace("nobody")))

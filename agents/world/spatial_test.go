@@ -13,8 +13,8 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// What is near, and what is in a cone, comes in the order of the ids, wherever it is and in
-// whatever order it came.
+// The entities in a circle or a cone are listed in the order of their ids, whatever their
+// positions and the order in which they were placed.
 func TestSpatialOrder(t *testing.T) {
 	var want, places []string
 	for i := range 60 {

@@ -172,7 +172,7 @@ func TestEmptyAlternative(t *testing.T) {
 	}
 }
 
-// What reaches a bound of one definition is compiled, and one more is refused.
+// A definition that reaches a bound is compiled, and one that exceeds it by one is refused.
 func TestBoundsOfADefinition(t *testing.T) {
 	many := func(n int) string {
 		return `{"steps":[` + strings.Repeat(`{"action":"a"},`, n-1) + `{"action":"a"}]}`
@@ -195,8 +195,8 @@ func TestBoundsOfADefinition(t *testing.T) {
 	require.Equal(t, definition.Cost{Steps: 3, Bytes: 7}, definition.Cost{Steps: 5, Bytes: 9}.Minus(definition.Cost{Steps: 2, Bytes: 2}))
 }
 
-// Milliseconds become nanoseconds, rounded; what is no number above zero is none, and what
-// does not fit is the greatest.
+// Milliseconds are rounded to nanoseconds. NaN and numbers up to zero give zero, and numbers
+// that do not fit give the greatest duration.
 func TestNanoseconds(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "1": 1_000_000, "-1": 0, "5": 5_000_000, "2.5": 2_500_000, "-0.5": 0, "0.0": 0, "0.0000004": 0, "0.0000005": 1, "0.0000015": 2,

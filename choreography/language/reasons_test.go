@@ -165,8 +165,8 @@ func TestLengthsFromZero(t *testing.T) {
 	}
 }
 
-// A circle of up to twenty names is told whole, and of a longer one the first and the last
-// ten; the first name is also the last.
+// An error about a circle lists up to twenty names, and of a longer circle the first and the
+// last ten. The first name is also the last.
 func TestLongCircles(t *testing.T) {
 	for n, shown := range map[int]int{1: 2, 18: 19, 19: 20, 20: 20, 50: 20} {
 		var sequences, names []string

@@ -50,7 +50,7 @@ func socketAddress(network, address string) (family int, to syscall.Sockaddr, er
 	}
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%s is no address in numbers, and this program does not resolve names; use sajou-replay hook", strconv.Quote(address))
+		return 0, nil, fmt.Errorf("%s is not an address in numbers, and this program does not resolve names; use sajou-replay hook", strconv.Quote(address))
 	}
 	ip := at.Addr().Unmap()
 	switch {

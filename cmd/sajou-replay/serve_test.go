@@ -134,7 +134,7 @@ func TestConfigCheck(t *testing.T) {
 	assert.Contains(t, r.stdout, `{"name":"body-timeout","value":"30s","source":"default"}`)
 	r = sajouReplay(t.Context(), t, nil, "config", "check", "--log-level", "loud")
 	assert.Equal(t, cli.ExitMisuse, r.code)
-	assert.Contains(t, r.stderr, `"loud" is no level; use debug, info, warn or error`)
+	assert.Contains(t, r.stderr, `"loud" is not a level; use debug, info, warn or error`)
 }
 
 // config check refuses what serve refuses before it opens the store, and names a variable
@@ -157,6 +157,6 @@ func TestConfigCheckRefusesAsServeDoes(t *testing.T) {
 	t.Setenv("SAJOU_TOKEN", "x")
 	r := sajouReplay(t.Context(), t, nil, "config", "check")
 	assert.Zero(t, r.code)
-	assert.Contains(t, r.stderr, "SAJOU_LISTN is no setting; did you mean SAJOU_LISTEN?")
+	assert.Contains(t, r.stderr, "SAJOU_LISTN is not a setting; did you mean SAJOU_LISTEN?")
 	assert.NotContains(t, r.stderr, "SAJOU_TOKEN ")
 }

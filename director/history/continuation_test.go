@@ -292,8 +292,8 @@ func TestContinuedAsRecorded(t *testing.T) {
 	}
 }
 
-// What becomes of a recording in which one decision is skipped, other words are said, or
-// an episode is another one, with the models that answer and without.
+// A recording is continued after one decision was skipped, other words were said or the
+// episode was replaced, with models that answer and without.
 func TestContinuedOtherwise(t *testing.T) {
 	entries, episodes := recordedStories(t)
 	changes := []struct {

@@ -343,8 +343,8 @@ func TestLateVerdict(t *testing.T) {
 	})
 }
 
-// A call of the judge that ends because the engine is closed is no answer: its question
-// stays open, and the next program asks it again.
+// When closing the engine ends a call of the judge, no answer is recorded. The question stays
+// open, and the next program asks it again.
 func TestClosingIsNoAnswer(t *testing.T) {
 	for range 12 { // the failed call and the end of the engine can be seen in either order
 		synctest.Test(t, func(t *testing.T) {

@@ -175,7 +175,7 @@ func TestLongMessage(t *testing.T) {
 	assert.Contains(t, r.text(), `error 5000 dial {"message":"a message has more than 4 MiB and was left out","severity":"warning","code":"too-long"}`)
 }
 
-// What each message becomes.
+// Messages become signals, are skipped, or are reported as unreadable.
 func TestMessages(t *testing.T) {
 	r := begin(t, served(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "\xef\xbb\xbf"+strings.Join([]string{

@@ -117,7 +117,7 @@ func (s *soak) keep(session string, seq uint64, hash string) {
 	s.receipts = append(s.receipts, receipt{session, head})
 }
 
-// maxFaults bounds the faults that are told.
+// maxFaults bounds the faults that are listed.
 const maxFaults = 20
 
 func (s *soak) fault(err error) {
@@ -177,7 +177,7 @@ func run(ctx context.Context, length time.Duration) (r report, err error) {
 
 	s := &soak{address: l.Addr().String(), token: token, acts: map[string]int{}}
 	r.length = length
-	// What is made once is there after the first clients.
+	// The first clients allocate what lasts for the whole run.
 	s.clients(ctx, eng, length/10)
 	r.before = used()
 	s.clients(ctx, eng, length-length/10)

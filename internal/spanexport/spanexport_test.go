@@ -46,7 +46,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// What a receiver gets when the provider is shut down.
+// A receiver gets the spans when the provider is shut down.
 func TestSpansArrive(t *testing.T) {
 	var got ptrace.Traces
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -212,8 +212,8 @@ func TestFoldsWhenIdle(t *testing.T) {
 	require.Equal(t, int64(4), s.folded.Load()) // a closed engine begins nothing
 }
 
-// What is recorded while a session is folded aside is folded when the session is idle
-// again: a timer waits for that, as after any record.
+// Entries that are recorded while a session is folded aside are folded when the session is
+// idle again: a timer waits for that, as after any record.
 func TestFoldsWhatCameWhileFolding(t *testing.T) {
 	s := newStore(t, 1000)
 	s.open(nil)

@@ -88,7 +88,7 @@ func NewGate(cfg Config) (*Gate, error) {
 	g := &Gate{cfg: cfg, certificates: map[string][]Grant{}, tokens: NewTokens(cfg.Tokens, cfg.Now), guarded: map[*guard]struct{}{}}
 	for _, s := range cfg.Loopback {
 		if !slices.Contains(Scopes(), s) {
-			return nil, fmt.Errorf("access: %q is no scope", s)
+			return nil, fmt.Errorf("access: %q is not a scope", s)
 		}
 	}
 	if len(cfg.Loopback) > 0 {
@@ -125,7 +125,7 @@ func NewGate(cfg Config) (*Gate, error) {
 // CheckOrigin refuses a text that is not the origin of a web page.
 func CheckOrigin(text string) error {
 	if _, err := parseOrigin(text); err != nil {
-		return fmt.Errorf("%q is no origin; write it as https://app.example:8443", text)
+		return fmt.Errorf("%q is not an origin; write it as https://app.example:8443", text)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func CheckOrigin(text string) error {
 // CheckHost refuses a text that is not the name of a host.
 func CheckHost(text string) error {
 	if name, port, err := splitHost(text); err != nil || port != "" || name != asciiLower(text) {
-		return fmt.Errorf("%q is no host; write it as app.example, without a port", text)
+		return fmt.Errorf("%q is not a host; write it as app.example, without a port", text)
 	}
 	return nil
 }

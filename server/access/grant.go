@@ -44,7 +44,7 @@ func (g *Grant) covers(session string) bool {
 // scope, no agent for [ScopeAct] or one for another scope, a pattern that no session has.
 func (g *Grant) Check() error {
 	if !slices.Contains(Scopes(), g.Scope) {
-		return fmt.Errorf("%w: %q is no scope; use one of %s", ErrGrant, g.Scope, scopeList())
+		return fmt.Errorf("%w: %q is not a scope; use one of %s", ErrGrant, g.Scope, scopeList())
 	}
 	if (g.Scope == ScopeAct) != (g.Agent != "") {
 		return fmt.Errorf("%w: an agent belongs to the scope %q, and to it alone", ErrGrant, ScopeAct)

@@ -141,7 +141,7 @@ func (t *AccessToken) Check() error {
 	hash, err := hex.DecodeString(t.Hash)
 	switch {
 	case len(t.ID) != idLength || !tokenAlphabet(t.ID):
-		return fmt.Errorf("%w: %.80q is no id", ErrToken, t.ID)
+		return fmt.Errorf("%w: %.80q is not an id", ErrToken, t.ID)
 	case err != nil || len(hash) != sha256.Size:
 		return fmt.Errorf("%w: token %s has no SHA-256", ErrToken, t.ID)
 	case t.Created.IsZero():

@@ -27,7 +27,7 @@ var (
 	closeBinary      = closing{1003, "messages are text frames"}
 	closeTooBig      = closing{1009, "the message is too large"}
 	closeInternal    = closing{1011, "the server failed"}
-	closeProtocol    = closing{4000, "too many messages that cannot be read, or a first message that is no hello"}
+	closeProtocol    = closing{4000, "too many messages that cannot be read, or a first message that is not a hello"}
 	closeToken       = closing{4001, "the caller is unknown: send a token"}
 	closeHello       = closing{4002, "no hello came in time"}
 	closeForbidden   = closing{4003, "not authorised"}

@@ -104,7 +104,7 @@ func (r *AgentDoor) cancel(ctx context.Context, self *agentslive.Agent, reqID st
 	return cancelled{Type: "cancelled", ReqID: reqID, Found: found}
 }
 
-// unavailable answers a request about which nothing was decided, or nobody knows.
+// unavailable answers a request that was not decided, or whose decision is unknown.
 func unavailable(reqID string) fault {
 	return fault{
 		Type: "error", Code: faultUnavailable, ReqID: reqID,

@@ -84,7 +84,7 @@ func (c *connection) begin(m *incoming, reply func(any)) {
 		reply(unavailable(m.ReqID))
 		return
 	}
-	if old != nil { // it is replaced, and the client is told so before the new one begins
+	if old != nil { // it is replaced, and the client is sent a cancel before the new one begins
 		select {
 		case <-old.watched:
 		case <-c.ctx.Done():
@@ -217,7 +217,7 @@ func (g *generation) close() bool {
 }
 
 // answer records the answer of a generation and ends it. It returns false if the world
-// ended it before: the client is told to stop then.
+// ended it before; then the client is sent a cancel.
 func (g *generation) answer(ctx context.Context, finish generate.Finish) bool {
 	if !g.keep(ctx, finish) {
 		return false

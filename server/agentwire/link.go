@@ -26,7 +26,7 @@ type transport interface {
 var (
 	errTooBig = errors.New("agentwire: the message is too large")
 	errBinary = errors.New("agentwire: the message is not text")
-	errFrame  = errors.New("agentwire: what came is no frame of a WebSocket")
+	errFrame  = errors.New("agentwire: the bytes are not a frame of a WebSocket")
 )
 
 // link is a connection without its meaning: it reads, writes, sends heartbeats and ends.
@@ -60,8 +60,8 @@ func (l *link) start(ctx context.Context, r *AgentDoor, tr transport) {
 	l.ctx, l.cancel = context.WithCancel(ctx)
 }
 
-// serve runs the link until it ends, and returns how it ended. handle does what a
-// message asks for, and failed is told of each that cannot be read. feed sends to bulk
+// serve runs the link until it ends, and returns how it ended. handle carries
+// out a message, and failed is called for each message that cannot be read. feed sends to bulk
 // until l.ctx ends. The end of stopping ends the link.
 func (l *link) serve(in channel, handle func(*incoming), failed func(), feed func(), stopping <-chan struct{}) closing {
 	var loops sync.WaitGroup

@@ -185,7 +185,7 @@ func decode(in channel, frame []byte) (*incoming, error) {
 		return nil, &badMessage{Detail: "the message is no JSON text: " + err.Error()}
 	}
 	if v.Kind() != signal.KindObject {
-		return nil, &badMessage{Detail: "the message is no object"}
+		return nil, &badMessage{Detail: "the message is not an object"}
 	}
 	m := &incoming{Type: strings.Clone(v.TextOf("type")), value: v, Count: 1}
 	req := strings.Clone(v.TextOf("req_id"))

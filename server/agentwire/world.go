@@ -19,8 +19,8 @@ import (
 	"github.com/sajou-dev/sajou-go/signal"
 )
 
-// This file sets up the world of a session: the requests of somebody who defines, not of
-// an agent.
+// This file sets up the world of a session: requests of callers with the scope define, not of
+// agents.
 
 // body reads the JSON object of a request. An empty body is an empty object.
 func body(req *http.Request) (signal.Value, error) {

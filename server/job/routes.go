@@ -174,7 +174,7 @@ func parseOrder(body []byte) (*order, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(o); err != nil {
-		return nil, problem.New(problem.BadRequest, fmt.Sprintf("the body is no request for a job: %v", err))
+		return nil, problem.New(problem.BadRequest, fmt.Sprintf("the body is not a request for a job: %v", err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, problem.New(problem.BadRequest, "there is more in the body than one object")

@@ -85,7 +85,7 @@ func (h *Holder) borrow(ctx context.Context) (*Checkpoint, error) {
 	}
 	folder, err := folderOf(h.dir)
 	if err == nil && !eventlog.IsCheckpointOf(filepath.Dir(folder), c.Dir) {
-		err = fmt.Errorf("local: the server names %q, which is no checkpoint of the store in %s", c.Dir, h.dir)
+		err = fmt.Errorf("local: the server names %q, which is not a checkpoint of the store in %s", c.Dir, h.dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, res.Body.Close())

@@ -266,8 +266,8 @@ func TestHostileServer(t *testing.T) {
 		answer func(w http.ResponseWriter)
 		error  string
 	}{
-		"a foreign directory": {func(w http.ResponseWriter) { fmt.Fprintf(w, "{\"directory\":%q}\n", foreign) }, "which is no checkpoint of the store"},
-		"the store itself":    {func(w http.ResponseWriter) { fmt.Fprintf(w, "{\"directory\":%q}\n", dir) }, "which is no checkpoint of the store"},
+		"a foreign directory": {func(w http.ResponseWriter) { fmt.Fprintf(w, "{\"directory\":%q}\n", foreign) }, "which is not a checkpoint of the store"},
+		"the store itself":    {func(w http.ResponseWriter) { fmt.Fprintf(w, "{\"directory\":%q}\n", dir) }, "which is not a checkpoint of the store"},
 		"no JSON":             {func(w http.ResponseWriter) { fmt.Fprintln(w, "<html>") }, "not a checkpoint"},
 		"an endless line":     {func(w http.ResponseWriter) { endless(w) }, "not a checkpoint"},
 		"nothing":             {func(http.ResponseWriter) {}, "not a checkpoint"},

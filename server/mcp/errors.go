@@ -27,7 +27,7 @@ import (
 	"github.com/sajou-dev/sajou-go/stage/film"
 )
 
-// refusal is an error with the code and the remedy that the model is told. The remedy is
+// refusal is an error with the code and the remedy that the model is sent. The remedy is
 // fixed text; the error may repeat recorded text.
 type refusal struct {
 	code problem.ErrorCode

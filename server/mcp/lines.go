@@ -14,7 +14,7 @@ import (
 )
 
 // lines are the messages of a client on a stream, one a line, and the answers to them. A line
-// that is no message is answered with an error of the protocol and goes no further, so it
+// that is not a message is answered with an error of the protocol and goes no further, so it
 // does not end the session. The end of the input is passed on only when every request was
 // answered: a client that writes its requests and closes its end loses no answer.
 type lines struct {
@@ -51,7 +51,7 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line reads a line. One that is too long becomes an empty one that is no message.
+// line reads a line. A line that is too long is replaced by an empty one, which is not a message.
 func (l *lines) line() ([]byte, error) {
 	var line []byte
 	long := false

@@ -101,7 +101,7 @@ type Config struct {
 	// [DefaultMaxCalls].
 	MaxCalls int
 
-	// Version is the version of the program that the client is told.
+	// Version is the version of the program, which clients are sent.
 	Version string
 
 	// Recorded, unless nil, is called with the signals that emit_signal has recorded. It must
@@ -164,7 +164,7 @@ func ToolInfos() []ToolInfo {
 	return list
 }
 
-// instructions is what the client's model is told about the server.
+// instructions describes the server to the client's model.
 const instructions = `These tools read recorded sessions of AI agents and show them as they were at any moment.
 A session is a numbered log of entries; a state is computed from it. Begin with list_sessions, then list_entries,
 state and render; scan and bisect find the moment at which something went wrong, blame and why its cause.

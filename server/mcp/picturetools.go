@@ -78,7 +78,7 @@ func (c *call) pictured(ctx context.Context, d *picture.Drawing, view any) (*rep
 	if err != nil {
 		return nil, err
 	}
-	if r.next != "" { // a list of differences without an end helps nobody
+	if r.next != "" { // a list that is cut is of no use here
 		r.next, r.notes = "", []string{"The list of differences was cut; the tool diff has the exact ones."}
 	}
 	r.picture = b.Bytes()

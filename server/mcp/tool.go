@@ -139,8 +139,8 @@ type call struct {
 	soft   context.Context // ends before the call's own, so that a part of an answer is sent
 }
 
-// handler returns the function that answers the calls of a tool. It returns a protocol
-// error never: what is wrong with a call is told to the model in its result.
+// handler returns the function that answers the calls of a tool. It never
+// returns a protocol error: the result of a call tells the model about its errors.
 func (b *Toolbox) handler(base context.Context, t *tool, rights Rights) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, b.cfg.Timeout, errTimeout)

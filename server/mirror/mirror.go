@@ -168,7 +168,7 @@ func (m *Logs) log(w http.ResponseWriter, r *http.Request) error {
 	}
 	begin(w)
 	s := &sending{room: m, log: log, out: bufio.NewWriterSize(w, flushBytes), control: http.NewResponseController(w)}
-	// What fails from here on ends the connection, and the client sees how far it came.
+	// Errors from here on end the connection, and the client sees which entry was the last.
 	if err := s.send(r.Context(), eventlog.Seq(from), follow); err != nil {
 		panic(http.ErrAbortHandler) // a log that ends early must not look complete
 	}
@@ -206,7 +206,7 @@ func (s *sending) send(ctx context.Context, from eventlog.Seq, follow bool) erro
 	}()
 	defer func() { end(); <-ended }()
 	for next, to := from, s.log.Head().Seq; ; to = s.log.Head().Seq {
-		// What is durable is sent, also when the server stops.
+		// Durable entries are sent, also when the server stops.
 		for e, err := range s.log.Entries(context.WithoutCancel(ctx), next) {
 			if err != nil {
 				return err

@@ -254,7 +254,7 @@ func TestTokenStays(t *testing.T) {
 	assert.Empty(t, seen)
 }
 
-// A caller is told of no session that it may not read.
+// A caller receives nothing about sessions that it may not read.
 func TestScopes(t *testing.T) {
 	e := open(t)
 	defer func() { assert.NoError(t, e.Close()) }()

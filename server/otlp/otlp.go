@@ -195,6 +195,6 @@ func (rv *TraceReceiver) Close(ctx context.Context) error {
 	if rv.spool == nil {
 		return err
 	}
-	// What was dropped lately need not be synced: it may come back.
+	// The last drops need not be synced: a dropped group may come back.
 	return errors.Join(err, rv.spool.Close())
 }

@@ -331,7 +331,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// What a receiver has acknowledged, the next one records.
+// A receiver records the spans that the one before it acknowledged.
 func TestNextStart(t *testing.T) {
 	dir := t.TempDir() + "/otlp"
 	clock := otlp.NewClock()

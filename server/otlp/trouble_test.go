@@ -71,8 +71,8 @@ func span(t *testing.T, trace, id, parent int, name string) otlpformat.ExportPar
 	return parts[0]
 }
 
-// What the log does not take is tried again, with the same key, and further spans do not
-// put that off.
+// Signals that the log refuses are tried again with the same key, and further spans do not delay
+// the attempt.
 func TestTriedAgain(t *testing.T) {
 	var keys []string
 	broken := true
@@ -321,7 +321,7 @@ func TestSentAgain(t *testing.T) {
 	assert.Greater(t, len(store.sessions["live"]), n)
 }
 
-// What was dropped does not come back with the next start, as long as nothing crashed.
+// Dropped groups do not come back with the next start, unless a process crashed.
 func TestDroppedStaysDropped(t *testing.T) {
 	c := newClock()
 	store := &troubled{newJournal(), func(sajou.Addition) error { return nil }}

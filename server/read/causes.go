@@ -99,15 +99,7 @@ func (q *request) blameFile() error {
 	if err != nil {
 		return err
 	}
-	l, err := q.newList()
-	if err != nil {
-		return err
-	}
-	form := ""
-	if l.lines {
-		form = "lines"
-	}
-	return q.atMoment(form, func(s *recorded, m replay.Moment) error {
+	return q.listAtMoment(func(s *recorded, m replay.Moment, l *list) error {
 		all, err := q.room.engine.Files(q.ctx, s.travel.Name(), m)
 		if err != nil {
 			return err
@@ -127,7 +119,7 @@ func (q *request) blameFile() error {
 		if line > 0 && l.n == 0 {
 			return &problem.Details{Code: problem.NotFound, Detail: fmt.Sprintf("%s has no line %d at entry %d", f.Path(), line, m.Seq)}
 		}
-		return l.send()
+		return nil
 	})
 }
 

@@ -68,7 +68,7 @@ func hidden(t *testing.T, does bool) *sajou.Engine {
 	return engine
 }
 
-// Who may only act as ann sees her view, and the same bytes whether bob is there or not.
+// A caller that may only act as ann sees her view, and the same bytes whether bob exists or not.
 func TestHiddenIsAbsent(t *testing.T) {
 	with, without := acting(hidden(t, true), "ann"), acting(hidden(t, false), "ann")
 	for _, path := range []string{

@@ -114,7 +114,7 @@ func (q *request) headAt(s *recorded, seq eventlog.Seq) (eventlog.Head, error) {
 	return e.Head(), err
 }
 
-// addressProblem is the error about a text that is no address or no range. In a query a +
+// addressProblem is the error about a text that is not an address or a range. In a query a +
 // stands for a blank, which no address has.
 func addressProblem(text string, err error) error {
 	if strings.Contains(text, " ") {

@@ -48,7 +48,7 @@ func (rv *Receiver) recordLines(w http.ResponseWriter, r *http.Request, in *inta
 	paced := rv.paced(w, r, body)
 	defer paced.end()
 	c := newLineCommitter(rv, in, paced.giveUp)
-	// What has arrived is recorded, also if its sender is gone.
+	// Lines that have arrived are recorded, also if their sender is gone.
 	go c.run(context.WithoutCancel(r.Context()))
 	defer c.finish() // also after a panic, which the server survives
 	b := &lineBatches{lines: newChunkedLines(paced), in: in, committer: c}
@@ -357,7 +357,7 @@ func (rv *Receiver) paced(w http.ResponseWriter, r *http.Request, body io.Reader
 // interrupt ends a read that is under way: a deadline in the past has no clock.
 func (p *pacedBody) interrupt() { _ = p.rc.SetReadDeadline(time.Unix(1, 0)) }
 
-// errGivenUp is the error of a body that nobody wants to the end.
+// errGivenUp is the error of a body that is not read to its end.
 var errGivenUp = errors.New("the rest of the body is not wanted")
 
 // giveUp ends the reading, that which is under way included. A connection that nothing is

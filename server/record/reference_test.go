@@ -52,7 +52,7 @@ func TestTapOverHTTP(t *testing.T) {
 	assert.Equal(t, []string{envelope}, d.signals("live"))
 }
 
-// What the reference server fills and wraps. The engine refuses none of it.
+// Signals are filled and wrapped as the reference server does. The engine refuses none of them.
 func TestReferenceEnvelope(t *testing.T) {
 	d := open(t, sajou.Config{}, record.Config{})
 	for _, c := range []struct{ name, body, answer, recorded, problem string }{

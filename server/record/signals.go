@@ -98,7 +98,7 @@ func (rv *Receiver) intakeOf(r *http.Request, parameters ...string) (in intake, 
 		text, strong := strings.CutPrefix(tag, `"`)
 		text, closed := strings.CutSuffix(text, `"`)
 		if !strong || !closed {
-			return in, problem.New(problem.BadRequest, fmt.Sprintf("If-Match: %s is no strong ETag of a session; write it as \"SEQ:HASH\"", tag))
+			return in, problem.New(problem.BadRequest, fmt.Sprintf("If-Match: %s is not a strong ETag of a session; write it as \"SEQ:HASH\"", tag))
 		}
 		expect = text
 	}

@@ -274,7 +274,7 @@ func TestLinesAreRepeated(t *testing.T) {
 	assert.Equal(t, lines, d.signals("run-7"))
 }
 
-// What has arrived of a stream is recorded before the rest comes. A sender that stalls,
+// The lines of a stream that have arrived are recorded before the others come. A sender that stalls,
 // and a server that stops, end the stream with what was recorded.
 func TestLinesAreRecordedAsTheyArrive(t *testing.T) {
 	for _, stop := range []bool{false, true} {

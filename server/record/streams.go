@@ -56,14 +56,14 @@ func (rv *Receiver) signals(dataOnly bool) func(http.ResponseWriter, *http.Reque
 		if err == nil && r.Context().Err() == nil {
 			// The server stops: what is acknowledged is sent.
 			next, _ = forward(out, ses.Entries(r.Context(), next), next, nil)
-			_ = out.Position(seqText(next - 1)) // behind entries that are no signals
+			_ = out.Position(seqText(next - 1)) // behind entries that are not signals
 		}
 		return nil
 	}
 }
 
 // notRemembered tells the reader of a stream that it could not go on where it was. The
-// answer is no error, because a browser would not connect again after one.
+// answer has the status 200, because a browser would not connect again after an error.
 const notRemembered = "the last event is not remembered; read the sessions for what came after it"
 
 // after returns the first entry that a stream sends: the one behind the last event that

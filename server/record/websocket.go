@@ -176,7 +176,7 @@ func (s *socket) idle() {
 const maxSettled = 64
 
 // settleAll records the messages of the queue, in order, and answers them. After an
-// error it goes on without answers, so that nobody waits for room in the queue.
+// error it goes on without answers, so that the reader does not wait for room in the queue.
 func (s *socket) settleAll(ctx context.Context) {
 	failed := false
 	batch := make([]settledMessage, 0, maxSettled)

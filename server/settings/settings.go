@@ -113,7 +113,7 @@ var all = []ServerSetting{
 	{"stop-timeout", "DURATION", "10s", FormDuration, "at the end, wait `DURATION` for open requests", duration(func(s *ServerSettings) *time.Duration { return &s.Server.StopTimeout })},
 	{"header-timeout", "DURATION", "5s", FormDuration, "wait `DURATION` for the header of a request", duration(func(s *ServerSettings) *time.Duration { return &s.Server.HeaderTimeout })},
 	{"body-timeout", "DURATION", "30s", FormDuration, "wait `DURATION` for the body of a request", duration(func(s *ServerSettings) *time.Duration { return &s.Server.BodyTimeout })},
-	{"answer-timeout", "DURATION", "5m", FormDuration, "end an answer that is no stream after `DURATION`", duration(func(s *ServerSettings) *time.Duration { return &s.Server.AnswerTimeout })},
+	{"answer-timeout", "DURATION", "5m", FormDuration, "end an answer that is not a stream after `DURATION`", duration(func(s *ServerSettings) *time.Duration { return &s.Server.AnswerTimeout })},
 	{"idle-timeout", "DURATION", "2m", FormDuration, "close a connection without requests after `DURATION`", duration(func(s *ServerSettings) *time.Duration { return &s.Server.IdleTimeout })},
 	{"max-header", "BYTES", "65536", FormNumber, "refuse headers of more than `BYTES`", number(func(s *ServerSettings) *int { return &s.Server.MaxHeader }, 1024, 1<<20)},
 	{"otlp", "URL", "", FormText, "send spans of requests, without what is in them, to the\nOTLP/HTTP receiver at `URL`, such as\nhttp://127.0.0.1:4318", func(s *ServerSettings, v []string) (err error) {
@@ -122,13 +122,13 @@ var all = []ServerSetting{
 	}},
 	{"log-level", "LEVEL", "info", FormText, "log what is at least `LEVEL`: debug, info, warn, error", func(s *ServerSettings, v []string) error {
 		if err := s.LogLevel.UnmarshalText([]byte(v[0])); err != nil {
-			return fmt.Errorf("%q is no level; use debug, info, warn or error", v[0])
+			return fmt.Errorf("%q is not a level; use debug, info, warn or error", v[0])
 		}
 		return nil
 	}},
 	{"log-format", "FORMAT", "text", FormText, "log lines as `FORMAT`: text or json", func(s *ServerSettings, v []string) error {
 		if v[0] != "text" && v[0] != "json" {
-			return fmt.Errorf("%q is no format of the log; use text or json", v[0])
+			return fmt.Errorf("%q is not a format of the log; use text or json", v[0])
 		}
 		s.LogFormat = v[0]
 		return nil
@@ -151,7 +151,7 @@ func checkAddress(text string) error {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return fmt.Errorf("%q is no address; write it as 127.0.0.1:5175 or [::1]:5175", text)
+		return fmt.Errorf("%q is not an address; write it as 127.0.0.1:5175 or [::1]:5175", text)
 	}
 	return nil
 }

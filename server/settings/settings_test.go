@@ -71,14 +71,14 @@ func TestRefused(t *testing.T) {
 	}
 	_, _, err := settings.Resolve(settings.Given{Flags: map[string][]string{"log-level": {"loud"}}})
 	require.ErrorIs(t, err, settings.ErrSettings)
-	assert.Contains(t, err.Error(), `log-level (--log-level): "loud" is no level`)
+	assert.Contains(t, err.Error(), `log-level (--log-level): "loud" is not a level`)
 
 	for _, c := range [][3]string{
-		{"listen", "nonsense", `"nonsense" is no address; write it as 127.0.0.1:5175`},
-		{"listen", "127.0.0.1:99999", "is no address"},
-		{"listen", "127.0.0.1:http", "is no address"},
-		{"allow-origin", "evil", `"evil" is no origin`},
-		{"host", "app.example:80", "is no host"},
+		{"listen", "nonsense", `"nonsense" is not an address; write it as 127.0.0.1:5175`},
+		{"listen", "127.0.0.1:99999", "is not an address"},
+		{"listen", "127.0.0.1:http", "is not an address"},
+		{"allow-origin", "evil", `"evil" is not an origin`},
+		{"host", "app.example:80", "is not a host"},
 		{"session", "a\nb", "cannot be the name of a session"},
 		{"tls-cert", "cert.pem", "tls-cert and tls-key belong together"},
 		{"tls-key", "key.pem", "tls-cert and tls-key belong together"},

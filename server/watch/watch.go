@@ -215,7 +215,7 @@ func (w *wish) begin(from, last string, head eventlog.Seq) error {
 	case w.feed == feedCommands:
 		id, ok := parseCommandID(last)
 		if !ok {
-			return badRequest("%.80q is no id of the feed commands", last)
+			return badRequest("%.80q is not an id of the feed commands", last)
 		}
 		w.resumed, w.again = id, true
 		if id.first { // an entry beyond the head is of another store
@@ -225,7 +225,7 @@ func (w *wish) begin(from, last string, head eventlog.Seq) error {
 	case w.feed == feedEntries:
 		seq, err := strconv.ParseUint(last, 10, 64)
 		if err != nil {
-			return badRequest("%.80q is no id of the feed entries", last)
+			return badRequest("%.80q is not an id of the feed entries", last)
 		}
 		// An id beyond the head is of another store.
 		w.from = min(eventlog.Seq(seq), head) + 1

@@ -418,7 +418,7 @@ func TestRefusedWishes(t *testing.T) {
 		require.NoError(t, err)
 		if want == "" {
 			req.Header.Set("Last-Event-ID", "1.x")
-			want = "is no id of the feed commands"
+			want = "is not an id of the feed commands"
 		}
 		res, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)

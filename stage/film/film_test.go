@@ -58,7 +58,7 @@ func TestInstants(t *testing.T) {
 	}
 }
 
-// What reaches a bound is drawn, and what exceeds it by one is refused.
+// A film that reaches a bound is drawn, and one that exceeds it by one is refused.
 func TestBounds(t *testing.T) {
 	const ms = time.Millisecond
 	for to, want := range map[time.Duration]int{4999 * ms: 5000, 4998*ms + 1: 5000, 5000 * ms: 0, 4999*ms + 1: 0} {
@@ -108,7 +108,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Progress is told after each picture, and a caption names the session, the moment and its
+// Progress is reported after each picture, and a caption names the session, the moment and its
 // time in every kind of picture.
 func TestStyles(t *testing.T) {
 	reel := recorded(t,

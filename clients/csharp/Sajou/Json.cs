@@ -135,7 +135,7 @@ namespace Sajou
             return new Json(members);
         }
 
-        /// <summary>Reads a JSON text. What is none is a ProtocolException.</summary>
+        /// <summary>Reads a JSON text. Any other text throws a ProtocolException.</summary>
         public static Json Parse(string text)
         {
             return new Reader(text).Whole();

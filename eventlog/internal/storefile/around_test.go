@@ -313,7 +313,7 @@ func TestCreateInsideFails(t *testing.T) {
 	}
 }
 
-// What a builder could not finish is no store.
+// A builder that fails leaves a directory that is not a store.
 func TestBuilderFails(t *testing.T) {
 	broken := errors.New("the disk says no")
 	build := func(string, *pebble.Lock) error { return broken }
@@ -358,7 +358,7 @@ func TestIsCheckpoint(t *testing.T) {
 	assert.True(t, IsMissing(err), "the folder of the last one")
 }
 
-// A copy of a store without a marker is no checkpoint.
+// Completing a checkpoint fails if the copy of the store has no marker.
 func TestCompleteCheckpointWithoutMarker(t *testing.T) {
 	disk := folderOf(t, manifestFile)
 	require.ErrorIs(t, CompleteCheckpoint(disk, "store", exampleID, nil), chain.ErrCorrupt)

@@ -405,8 +405,7 @@ func TestFormatFileRefused(t *testing.T) {
 	}
 }
 
-// What a crash can leave of a file that was being copied is a beginning of it, in which
-// blocks can be zero.
+// A crash while a file is copied can leave a prefix of the file, in which blocks can be zero.
 func TestBeginning(t *testing.T) {
 	for have, want := range map[string]bool{
 		"": true, "a": true, "abc": true, "\x00bc": true, "a\x00": true, "\x00\x00\x00": true,

@@ -106,7 +106,8 @@ func TestReusedLogGetsNoZeros(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// A log that cannot be filled is written all the same, and nobody is told.
+// A write-ahead log that cannot be filled with zeros is written without them, and no error is
+// reported.
 func TestLogWithoutZeros(t *testing.T) {
 	mem := &noWriteAt{FS: vfs.NewMem()}
 	disk := NewFreezeFS(mem, func(err error) { t.Error(err) })

@@ -113,8 +113,8 @@ func TestGuardPebble(t *testing.T) {
 	require.ErrorContains(t, err, "out of range")
 }
 
-// A table holds what the store has, or the MANIFEST is not the newest; what a deleted
-// session had is no reason.
+// A table with keys that the store does not have shows that the MANIFEST is not the newest one.
+// Keys of deleted sessions do not show that.
 func TestCheckContents(t *testing.T) {
 	disk := vfs.NewMem()
 	db := pebbleIn(t, disk)

@@ -50,7 +50,7 @@ func Example() {
 	// 1 <nil>
 }
 
-// What waited while the server was down is delivered first, in order.
+// Items that waited while the server was down are delivered first, in order.
 func TestWaitsAndFollows(t *testing.T) {
 	s := newRecorder(t)
 	c := newClient(t, s.URL)
@@ -274,7 +274,7 @@ func TestSpoolIsBounded(t *testing.T) {
 	assert.Contains(t, s.list(), "s last")
 }
 
-// Lines that are no items are skipped and noted; a line that was cut off does not swallow the
+// Lines that are not items are skipped and noted; a line that was cut off does not swallow the
 // next one; a damaged header delivers all again, which the keys make harmless.
 func TestDamagedSpool(t *testing.T) {
 	s := newRecorder(t)

@@ -295,7 +295,7 @@ func (s *spool) peek() (*waiting, error) {
 	next := &waiting{item: new(HookItem), end: h.next + n, until: h.until}
 	if err := json.Unmarshal(line, next.item); err != nil || next.item.Session == "" || next.item.Key == "" {
 		if n > 1 { // the line before was cut off, and this one ends it
-			s.cfg.Note(fmt.Errorf("%s: the line at byte %d is no item and was skipped", s.path, h.next))
+			s.cfg.Note(fmt.Errorf("%s: the line at byte %d is not an item and was skipped", s.path, h.next))
 		}
 		next.item = nil
 	}

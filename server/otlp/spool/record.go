@@ -25,7 +25,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
 	errTorn    = errors.New("the record is not whole")
-	errVersion = errors.New("the file is no segment of a spool, or one of another version of the program")
+	errVersion = errors.New("the file is not a segment of a spool, or one of another version of the program")
 )
 
 // appendRecord appends a record.

@@ -16,7 +16,7 @@
 //
 // # Durability
 //
-// What was written is durable when [Spool.Sync] returns; callers at the same time share one
+// Written records are durable when [Spool.Sync] returns; callers at the same time share one
 // call of fsync. After a crash everything that was synced is there, in its order, and perhaps
 // more; a record that is not whole ends its segment. A dropped group may come back after a
 // crash, as a whole: what is done with a group has to be safe to do again.
@@ -160,7 +160,7 @@ func (s *Spool) load(visit Visit) (damages []Damage, err error) {
 		switch {
 		case length == seg.size:
 		case i == len(numbers)-1:
-			// What follows the last whole record was never acknowledged.
+			// The bytes behind the last whole record were never acknowledged.
 			err = errors.Join(seg.file.Truncate(seg.size), seg.file.Sync())
 		default:
 			seg.damaged = true

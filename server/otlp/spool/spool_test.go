@@ -268,8 +268,8 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// Bytes that cannot be read before the newest file are told, and what is before them counts. The
-// file is kept.
+// Unreadable bytes in front of the newest file are reported, and the records before them count.
+// The file is kept.
 func TestDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "spool")
 	s, _, _ := open(t, dir, spool.Config{SegmentBytes: 40})

@@ -88,7 +88,7 @@ func (o *Output) MarkedItem(ctx context.Context, l *session.Lateness, e *eventlo
 }
 
 // MarkedEntry returns the text and the JSON of an entry, both marked if it is a late signal.
-// The mark depends on the beginning of the session. If that is damaged, there is no mark.
+// The mark depends on the beginning of the session; if that is damaged, entries have no mark.
 func MarkedEntry(ctx context.Context, l *session.Lateness, e *eventlog.Entry) (text string, line []byte, err error) {
 	if line, err = markedJSON(ctx, l, e); err != nil {
 		return "", nil, err

@@ -151,7 +151,7 @@ The exit code is 0, or 2 if a setting is refused.`,
 	return cmd
 }
 
-// otherVariables are the variables of the program that are no settings of the server.
+// otherVariables are the variables of the program that the server does not read.
 var otherVariables = []string{
 	"SAJOU_STORE", "SAJOU_SERVER", "SAJOU_TOKEN", "SAJOU_TOKEN_FILE", "SAJOU_CONFIG", "SAJOU_MAX_MEMORY", "SAJOU_FIND", "SAJOU_JUDGE_KEY", "SAJOU_CHARACTER_KEY",
 }
@@ -169,7 +169,7 @@ func misspelled(environment []string) []string {
 			continue
 		}
 		if meant, ok := spelling.Nearest(name, known); ok {
-			warnings = append(warnings, fmt.Sprintf("%s is no setting; did you mean %s?", name, meant))
+			warnings = append(warnings, fmt.Sprintf("%s is not a setting; did you mean %s?", name, meant))
 		}
 	}
 	return warnings

@@ -88,7 +88,7 @@ func (f *settingsFile) path() (string, error) {
 	return path, nil
 }
 
-// read returns the content of the settings, nothing if there is no file.
+// readSettings returns the content of the file of settings, nil if the file does not exist.
 func readSettings(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -201,7 +201,7 @@ func copySignals(ctx context.Context, source func(context.Context, func(*signal.
 		close(read)
 		stop()
 	}()
-	// What was read is recorded, also after an interrupt.
+	// Signals that were read are recorded, also after an interrupt.
 	recording, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
 	go func() {

@@ -289,8 +289,8 @@ func (s *keptSearch) run(ctx context.Context, jobs int) error {
 	return s.report()
 }
 
-// proceed judges with the test, and finds the onset. Ends that do not hold are no error
-// here, as the report has them.
+// proceed judges with the test, and finds the onset. Ends that do not hold are
+// not an error here: the report names them.
 func (s *keptSearch) proceed(ctx context.Context, cfg bisect.Config) error {
 	found, err := bisect.Continue(ctx, s.t.Travel, s.search, s.test, cfg)
 	if errors.Is(err, bisect.ErrEndpoint) || errors.Is(err, bisect.ErrAlike) {
