@@ -125,32 +125,12 @@ func TestBackupRefusals(t *testing.T) {
 func TestBackupWaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfs.NewCrashableMem()
-		var held atomic.Pointer[chan struct{}]
-		l := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			sync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
-			if free := held.Load(); free != nil && sync && strings.HasPrefix(op.Path, "store/") && strings.HasSuffix(op.Path, ".log") {
-				<-*free
-			}
-			return nil
-		})), eventlog.Config{})
-		s := session(t, l, "a")
-		must(t, s, eventlog.Batch{Drafts: drafts(1, 2)})
-		free := make(chan struct{})
-		held.Store(&free)
-		ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: drafts(3, 1)})
-		require.NoError(t, err)
-		done := make(chan error, 1)
 		var reports []verify.SessionReport
-		go func() {
-			var err error
+		ofStore := func(path string) bool { return strings.HasPrefix(path, "store/") }
+		ticket := copyWhileHeld(t, mem, ofStore, func(l *eventlog.Log) (err error) {
 			reports, err = l.Backup(context.Background(), "copy")
-			done <- err
-		}()
-		synctest.Wait()
-		require.Empty(t, done, "the entry is not durable yet")
-		held.Store(nil)
-		close(free)
-		require.NoError(t, <-done)
+			return err
+		})
 		require.Equal(t, eventlog.Seq(3), reports[0].Head.Seq)
 		left, err := eventlog.Open("store", eventlog.Config{FS: powerCut(mem)})
 		require.NoError(t, err)
@@ -159,4 +139,33 @@ func TestBackupWaitsForTheDisk(t *testing.T) {
 		_, err = ticket.Wait(t.Context())
 		require.NoError(t, err)
 	})
+}
+
+// copyWhileHeld opens a store on mem and stages entry 3 of session "a" while the syncs of the
+// store's write-ahead log are held. It requires that a copy which begins then ends only
+// after the syncs have gone on. It runs in a bubble of synctest.
+func copyWhileHeld(t *testing.T, mem *vfs.MemFS, ofStore func(path string) bool, begin func(*eventlog.Log) error) *eventlog.Ticket {
+	t.Helper()
+	var held atomic.Pointer[chan struct{}]
+	l := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		sync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
+		if free := held.Load(); free != nil && sync && strings.HasSuffix(op.Path, ".log") && ofStore(op.Path) {
+			<-*free
+		}
+		return nil
+	})), eventlog.Config{})
+	s := session(t, l, "a")
+	must(t, s, eventlog.Batch{Drafts: drafts(1, 2)})
+	free := make(chan struct{})
+	held.Store(&free)
+	ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: drafts(3, 1)})
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- begin(l) }()
+	synctest.Wait()
+	require.Empty(t, done, "the entry is not durable yet")
+	held.Store(nil)
+	close(free)
+	require.NoError(t, <-done)
+	return ticket
 }

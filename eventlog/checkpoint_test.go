@@ -168,33 +168,13 @@ func TestCheckpointStays(t *testing.T) {
 func TestCheckpointWaitsForTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfs.NewCrashableMem()
-		var held atomic.Pointer[chan struct{}]
-		l := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			sync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
-			if free := held.Load(); free != nil && sync && strings.HasSuffix(op.Path, ".log") && !strings.Contains(op.Path, eventlog.CheckpointsFolder) {
-				<-*free
-			}
-			return nil
-		})), eventlog.Config{})
-		s := session(t, l, "a")
-		must(t, s, eventlog.Batch{Drafts: drafts(1, 2)})
-		free := make(chan struct{})
-		held.Store(&free)
-		ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: drafts(3, 1)})
-		require.NoError(t, err)
-		done := make(chan error, 1)
 		var dir string
-		go func() {
-			var err error
+		ofStore := func(path string) bool { return !strings.Contains(path, eventlog.CheckpointsFolder) }
+		ticket := copyWhileHeld(t, mem, ofStore, func(l *eventlog.Log) (err error) {
 			dir, err = l.Checkpoint(context.Background())
-			done <- err
-		}()
-		synctest.Wait()
-		require.Empty(t, done, "the entry is not durable yet")
-		held.Store(nil)
-		close(free)
-		require.NoError(t, <-done)
-		_, err = ticket.Wait(t.Context())
+			return err
+		})
+		_, err := ticket.Wait(t.Context())
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, powerCutHead(t, mem, "a").Seq, readCheckpoint(t, mem, dir)["a"].Seq)
 	})

@@ -197,17 +197,11 @@ func TestAgentsReadOnly(t *testing.T) {
 	})
 }
 
-// If it cannot be read what a request was answered, it is neither decided again nor
-// refused, whoever asks with whom; and it is no fault of the others.
+// A request whose recorded answer cannot be read is neither decided again nor refused, alone
+// and together with others. The requests beside it are answered.
 func TestAnswerCannotBeRead(t *testing.T) {
 	ctx, d := t.Context(), enginetest.NewDisk()
-	open := func() (*sajou.Engine, *agentslive.Agents) {
-		eng, err := sajou.Open("store", sajou.Config{FS: d})
-		require.NoError(t, err)
-		ses, err := eng.Begin(ctx, "world", session.TimeManual)
-		require.NoError(t, err)
-		return eng, ses.Agents()
-	}
+	open := func() (*sajou.Engine, *agentslive.Agents) { return manualWorld(t, d) }
 	eng, world := open()
 	require.NoError(t, world.Configure(ctx, enginetest.Value(t, `{`+unlimited+`}`)))
 	enginetest.Register(t, world, "a", enginetest.Value(t, `{"policy":"self","staleness_threshold":0}`))

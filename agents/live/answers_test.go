@@ -17,17 +17,21 @@ import (
 	"github.com/sajou-dev/sajou-go/session"
 )
 
+// manualWorld opens the store of a file system, and begins its world if it is new.
+func manualWorld(t *testing.T, fs vfs.FS) (*sajou.Engine, *agentslive.Agents) {
+	t.Helper()
+	eng, err := sajou.Open("store", sajou.Config{FS: fs})
+	require.NoError(t, err)
+	ses, err := eng.Begin(t.Context(), "world", session.TimeManual)
+	require.NoError(t, err)
+	return eng, ses.Agents()
+}
+
 // The answers of one quantum stand in the log together. After a restart each request gets
 // its own, whichever other agents and requests have the same names.
 func TestAnswersOfOneQuantum(t *testing.T) {
 	ctx, fs := t.Context(), vfs.NewMem()
-	open := func() (*sajou.Engine, *agentslive.Agents) {
-		eng, err := sajou.Open("store", sajou.Config{FS: fs})
-		require.NoError(t, err)
-		ses, err := eng.Begin(ctx, "world", session.TimeManual)
-		require.NoError(t, err)
-		return eng, ses.Agents()
-	}
+	open := func() (*sajou.Engine, *agentslive.Agents) { return manualWorld(t, fs) }
 	eng, world := open()
 	require.NoError(t, world.Configure(ctx, enginetest.Value(t, `{`+unlimited+`}`)))
 	var asked []agents.Submission
