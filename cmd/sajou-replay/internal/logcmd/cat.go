@@ -1,11 +1,18 @@
 package logcmd
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sajou-dev/sajou-go/cmd/sajou-replay/internal/cli"
 	"github.com/sajou-dev/sajou-go/eventlog"
 	"github.com/sajou-dev/sajou-go/internal/answer"
+	"github.com/sajou-dev/sajou-go/internal/spelling"
+	"github.com/sajou-dev/sajou-go/internal/termtext"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/replay/where"
 	"github.com/sajou-dev/sajou-go/session"
@@ -27,7 +34,8 @@ JSON has "late":true.
 The flags --kind, --type and --corr select entries by value. Each can be
 repeated, and an entry needs one of its values. --where selects entries by an
 expression; "sajou-replay help scan" describes expressions. An entry is listed
-if every given flag selects it.
+if every given flag selects it. If none is, and no signal has a --type, stderr
+names the type.
 
 In a damaged recording the entries in front of and behind what cannot be read are
 listed; the others are named on stderr, and the exit code is 3.`,
@@ -58,11 +66,13 @@ listed; the others are named on stderr, and the exit code is 3.`,
 				return err
 			}
 			o, late := a.Output(), session.NewLateness(t.Log.Entries)
+			first, listed := from, false
 			list := func(from eventlog.Seq) error {
 				for hit, err := range t.Travel.Scan(cmd.Context(), from, to, keep, replay.All) {
 					if err != nil {
 						return err
 					}
+					listed = true
 					if err := o.MarkedItem(cmd.Context(), late, &hit.Entry); err != nil {
 						return err
 					}
@@ -81,6 +91,9 @@ listed; the others are named on stderr, and the exit code is 3.`,
 			}
 			if err := o.End(); err != nil {
 				return err
+			}
+			if !listed {
+				filter.remarkTypes(cmd.Context(), a, t, first, to)
 			}
 			return gaps.Failure("listed")
 		},
@@ -105,6 +118,39 @@ func (f *entryFilter) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.expr, "where", "", "select entries for which `EXPR` is true")
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"signal", "effect", "beat", "define", "session"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(signal.WellKnownTypes(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// remarkTypes names, after nothing was listed, a type of --type that no signal of the range
+// has, with the nearest type that one has.
+func (f *entryFilter) remarkTypes(ctx context.Context, a *cli.App, t *cli.OpenedSession, from, to eventlog.Seq) {
+	if len(f.types) == 0 || from == 0 {
+		return
+	}
+	types := map[string]bool{}
+	note := replay.EntryPredicate{Test: func(_ context.Context, s *replay.ScanStep) (bool, error) {
+		if s.Entry.Kind == eventlog.KindSignal {
+			if sig, err := signal.Decode(s.Entry.Data); err == nil {
+				types[sig.Type] = true
+			}
+		}
+		return false, nil
+	}}
+	for _, err := range t.Travel.Scan(ctx, from, to, note, replay.All) {
+		if err != nil {
+			return // the listing has reported it
+		}
+	}
+	for _, name := range f.types {
+		if types[name] {
+			continue
+		}
+		hint := ""
+		if meant, ok := spelling.Nearest(name, slices.Sorted(maps.Keys(types))); ok {
+			hint = fmt.Sprintf("; did you mean %s?", termtext.Quote(meant))
+		}
+		fmt.Fprintf(a.Stderr, "sajou-replay: no signal of %d..%d has the type %s%s\n", from, to, termtext.Quote(name), hint)
+		return
+	}
 }
 
 func (f *entryFilter) compile() (replay.EntryPredicate, error) {
