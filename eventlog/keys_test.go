@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -346,4 +347,56 @@ func TestVerifyBesideAppends(t *testing.T) {
 		}
 	}
 	assert.NoError(t, <-done)
+}
+
+// Absent says up to where a key is certainly not recorded: never past an entry that
+// carries it, durable or about to be, and nothing of a session that is gone.
+func TestAbsent(t *testing.T) {
+	type answer struct {
+		upTo eventlog.Seq
+		ok   bool
+	}
+	ask := func(s *eventlog.Session, key string) answer {
+		upTo, ok := s.Absent(key)
+		return answer{upTo, ok}
+	}
+	var hold sync.Mutex // held while nothing reaches the disk
+	mem := vfs.NewMem()
+	l := open(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo {
+			hold.Lock()
+			defer hold.Unlock()
+		}
+		return nil
+	})), eventlog.Config{})
+	s := session(t, l, "a")
+	assert.Equal(t, answer{0, true}, ask(s, "k0"))
+	first, _ := keyed(t, l, 8)
+	head := s.Head().Seq
+	for key := range first {
+		assert.False(t, ask(s, key).ok, "%s is recorded", key)
+	}
+	assert.Equal(t, answer{head, true}, ask(s, "k3"))
+	assert.Equal(t, answer{0, true}, ask(session(t, l, "b"), "k0"), "another session has its own keys")
+
+	hold.Lock()
+	ticket, err := s.Stage(t.Context(), eventlog.Batch{Drafts: drafts(100, 1), Key: "k3"})
+	require.NoError(t, err)
+	if a := ask(s, "k3"); a.ok {
+		assert.Equal(t, answer{head, true}, a, "the entry behind the durable one carries it")
+	}
+	hold.Unlock()
+	_, err = ticket.Wait(t.Context())
+	require.NoError(t, err)
+	assert.False(t, ask(s, "k3").ok)
+
+	require.NoError(t, l.Flush()) // from the tables as from memory
+	assert.False(t, ask(s, "k3").ok)
+	assert.Equal(t, answer{head + 1, true}, ask(s, "k7"))
+	_, err = l.Delete(t.Context(), "a", time.Unix(0, 0))
+	require.NoError(t, err)
+	assert.Equal(t, answer{}, ask(s, "k3"))
+	b := session(t, l, "b")
+	require.NoError(t, l.Close())
+	assert.Equal(t, answer{}, ask(b, "k3"))
 }

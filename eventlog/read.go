@@ -175,6 +175,24 @@ func (s *SessionReader) Entry(ctx context.Context, seq Seq) (Entry, error) {
 	return Entry{}, &EntryError{Seq: seq, Op: "read", Err: ErrCorrupt}
 }
 
+// Absent returns a Seq up to which no entry carries an idempotency key, and ok. It
+// returns false if one does, or if that cannot be found out without a round: an append
+// with the key, or [Round.Repeat], then tells more.
+func (s *SessionReader) Absent(key string) (upTo Seq, ok bool) {
+	d := s.durable.Load()
+	if err := s.log.acquire(); err != nil {
+		return 0, false
+	}
+	defer s.log.release()
+	if d.head.Seq == 0 || s.gone.Load() != nil {
+		return 0, s.gone.Load() == nil
+	}
+	// An outcome is written together with its entries, so one of an entry that is durable
+	// is found.
+	_, found, err := keyspace.FindOutcome(s.log.db, d.number, key)
+	return d.head.Seq, err == nil && !found
+}
+
 // entries yields the entries that are durable now, from next on. It returns the Seq
 // after the last one, and false when the iteration is over.
 func (s *SessionReader) entries(ctx context.Context, next Seq, yield func(Entry, error) bool) (Seq, bool) {
