@@ -245,7 +245,7 @@ func (t *turn) batch(records []signal.Record, key string, last bool) (*eventlog.
 	t.last = last
 	for i := range records {
 		if agent, reqID, answer, ok := agents.FinalOutcomeOf(records[i]); ok {
-			t.answers.note(agent, reqID, answer)
+			t.answers.note(ticket.First()-1, agent, reqID, answer)
 			if records[i].Word != agents.WordCancel && answer.Code != agents.ErrTimeout { // their generations are interrupted when the entry is durable
 				t.running.finish(agent, reqID)
 			}

@@ -39,28 +39,67 @@ type keyedAnswers struct {
 
 	// The newest answers are kept at hand: those of the present round can not
 	// be read from the log yet. Of two maps the older one is dropped when the
-	// newer is full.
-	newer, older map[string]agents.FinalOutcome
-	none         map[string]struct{} // not answered when this turn looked
+	// newer is full. They hold the answers of all entries behind their Seq.
+	newer, older     map[string]agents.FinalOutcome
+	newerTo, olderTo eventlog.Seq
+	none             map[string]struct{} // not answered, as this turn knows
 }
 
 const answersAtHand = 16 << 10 // of each map
 
 func (k *keyedAnswers) begin(t *writer.Turn) {
+	if k.none == nil {
+		head := t.Fold().Head().Seq
+		k.newerTo, k.olderTo, k.none = head, head, map[string]struct{}{}
+	}
 	k.turn, k.err = t, nil
 	clear(k.none)
 }
 
-func (k *keyedAnswers) note(agentID, reqID string, a agents.FinalOutcome) {
+// note keeps the answer of an entry at hand. No entry that is not noted yet is at behind
+// or before it.
+func (k *keyedAnswers) note(behind eventlog.Seq, agentID, reqID string, a agents.FinalOutcome) {
 	if len(k.newer) >= answersAtHand || k.newer == nil {
 		k.newer, k.older = make(map[string]agents.FinalOutcome), k.newer
+		k.newerTo, k.olderTo = behind, k.newerTo
 	}
 	key := intentKey(agentID, reqID)
 	k.newer[key] = a
 	delete(k.none, key)
 }
 
-// absent reports whether a key was looked up in this turn and not found.
+// lookup is the search for the answer of a request before its turn.
+type lookup struct {
+	key    string
+	upTo   eventlog.Seq
+	absent bool // no entry up to upTo has the key
+}
+
+// lookUp searches the log for the answer of a request, nil for a draft. The caller's
+// goroutine does it, because a turn decides for all agents.
+func (a *Agents) lookUp(in *agents.Intent) lookup {
+	if in == nil {
+		return lookup{}
+	}
+	l := lookup{key: intentKey(in.AgentID, in.ReqID)}
+	l.upTo, l.absent = a.w.Absent(l.key)
+	return l
+}
+
+// use spares the present turn a search, if all answers of entries behind the one before
+// it are at hand.
+func (k *keyedAnswers) use(l lookup) {
+	if !l.absent || l.upTo < k.olderTo {
+		return
+	}
+	_, newer := k.newer[l.key]
+	_, older := k.older[l.key]
+	if !newer && !older {
+		k.none[l.key] = struct{}{}
+	}
+}
+
+// absent reports whether the present turn knows that a key has no answer.
 func (k *keyedAnswers) absent(key string) bool {
 	_, ok := k.none[key]
 	return ok
@@ -79,9 +118,6 @@ func (k *keyedAnswers) Answered(agentID, reqID string) (agents.FinalOutcome, boo
 	}
 	t, err := k.turn.Repeat(key)
 	if err != nil || t == nil {
-		if k.none == nil {
-			k.none = map[string]struct{}{}
-		}
 		if err == nil {
 			k.none[key] = struct{}{}
 		}

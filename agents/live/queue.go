@@ -51,6 +51,7 @@ func (t *turn) admit() {
 	for _, c := range t.inbox.take() {
 		c.took.Wait = max(began.Sub(c.began), 0)
 		t.answers.err = nil
+		t.answers.use(c.lookup)
 		o := t.intake.Offer(t.core, t.now, t.inwardAll([]agents.Submission{c.sub})[0])
 		if o.Shed != nil {
 			t.answer(o.Shed.Ticket, agents.Outcome{Rejection: o.Refusal}, nil, nil)

@@ -32,6 +32,7 @@ func (a *Agents) SubmitAsync(ctx context.Context, s agents.Submission) (*Submitt
 		s.Intent = &in
 	}
 	c := &pendingSubmission{sub: s, began: a.cfg.Now(), done: make(chan struct{})}
+	c.lookup = a.lookUp(s.Intent)
 	a.inbox.put(c)
 	err := a.turn(ctx, func(t *turn) error {
 		t.admit()
@@ -59,6 +60,7 @@ func (p *Submitted) Wait(ctx context.Context) (agents.Outcome, error) {
 type pendingSubmission struct {
 	sub     agents.Submission
 	began   time.Time
+	lookup  lookup
 	outcome agents.Outcome   // in the core's numbers
 	outward agents.Outcome   // in the agent's numbers
 	ticket  *eventlog.Ticket // of its records; nil if there are none

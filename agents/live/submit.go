@@ -145,11 +145,18 @@ func (a *Agents) decide(
 		return nil, err
 	}
 	began := a.cfg.Now()
+	lookups := make([]lookup, len(subs))
+	for i := range subs {
+		lookups[i] = a.lookUp(subs[i].Intent)
+	}
 	var decided []agents.Outcome
 	var took IntentTiming // of all of them: they are decided and kept together
 	var kept time.Time    // the end of the turn; zero without records
 	err = a.turn(ctx, func(t *turn) error {
 		turned := t.cfg.Now()
+		for _, l := range lookups {
+			t.answers.use(l)
+		}
 		d := f(t, t.inwardAll(subs))
 		made := t.cfg.Now()
 		ticket, err := t.keep(d.Records, false)

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -356,13 +357,13 @@ func TestAnswersAtHand(t *testing.T) {
 	k.none = map[string]struct{}{intentKey("a", name(0)): {}}
 	assert.True(t, k.absent(intentKey("a", name(0))))
 	for i := range answersAtHand {
-		k.note("a", name(i), agents.FinalOutcome{GlobalSeq: uint64(i)})
+		k.note(0, "a", name(i), agents.FinalOutcome{GlobalSeq: uint64(i)})
 	}
 	assert.False(t, k.absent(intentKey("a", name(0))), "it is answered now")
 	assert.Len(t, k.newer, answersAtHand)
 	assert.Empty(t, k.older)
 	for i := range answersAtHand {
-		k.note("b", name(i), agents.FinalOutcome{GlobalSeq: uint64(i)})
+		k.note(0, "b", name(i), agents.FinalOutcome{GlobalSeq: uint64(i)})
 	}
 	for i := range answersAtHand {
 		for _, agent := range []string{"a", "b"} {
@@ -371,7 +372,7 @@ func TestAnswersAtHand(t *testing.T) {
 			require.Equal(t, uint64(i), a.GlobalSeq)
 		}
 	}
-	k.note("c", "1", agents.FinalOutcome{})
+	k.note(0, "c", "1", agents.FinalOutcome{})
 	assert.Len(t, k.newer, 1)
 	assert.Len(t, k.older, answersAtHand)
 	assert.Contains(t, k.older, intentKey("b", name(7)))
@@ -385,4 +386,39 @@ func TestAnswersAtHand(t *testing.T) {
 	k.begin(nil)
 	require.NoError(t, k.err)
 	assert.Empty(t, k.none)
+}
+
+// A turn takes a search before it for its own if every answer since is at hand, and none of
+// them is of the request.
+func TestSearchBeforeTheTurn(t *testing.T) {
+	k := keyedAnswers{newerTo: 10, olderTo: 10, none: map[string]struct{}{}}
+	taken := func(reqID string, upTo eventlog.Seq, absent bool) bool {
+		clear(k.none)
+		key := intentKey("a", reqID)
+		k.use(lookup{key: key, upTo: upTo, absent: absent})
+		return k.absent(key)
+	}
+	assert.False(t, taken("1", 9, true), "entry 10 may have the answer")
+	assert.True(t, taken("1", 10, true))
+	assert.False(t, taken("1", 10, false))
+
+	k.note(10, "a", "1", agents.FinalOutcome{})
+	assert.False(t, taken("1", 10, true), "it is answered by entry 11")
+	assert.True(t, taken("2", 10, true))
+
+	fill := func(from int) { // each entry from one on answers another request, until a map begins
+		for i := range answersAtHand {
+			k.note(eventlog.Seq(from+i-1), "b", strconv.Itoa(from+i), agents.FinalOutcome{})
+		}
+	}
+	fill(12) // the last of them begins the second map
+	require.Len(t, k.newer, 1)
+	assert.True(t, taken("2", 10, true), "both maps together begin behind entry 10")
+	assert.False(t, taken("1", 10, true), "the older map has it")
+	fill(12 + answersAtHand)
+	require.Len(t, k.newer, 1)
+	begin := eventlog.Seq(12 + answersAtHand - 2) // the older map's first answer is of the next entry
+	assert.False(t, taken("1", begin-1, true), "the answer is forgotten")
+	assert.False(t, taken("2", begin-1, true))
+	assert.True(t, taken("2", begin, true))
 }

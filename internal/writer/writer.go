@@ -325,6 +325,10 @@ func (w *Writer) Replay() *replay.Replay { return w.travel }
 // Head returns the place of the newest durable entry.
 func (w *Writer) Head() eventlog.Head { return w.log.Head() }
 
+// Absent returns a Seq up to which no entry carries an idempotency key; see
+// [eventlog.SessionReader.Absent].
+func (w *Writer) Absent(key string) (upTo eventlog.Seq, ok bool) { return w.log.Absent(key) }
+
 // Entry returns one durable entry.
 func (w *Writer) Entry(ctx context.Context, seq eventlog.Seq) (eventlog.Entry, error) {
 	return w.log.Entry(ctx, seq)
