@@ -194,7 +194,7 @@ func BenchmarkQuantum(b *testing.B) {
 				subs = append(subs, agents.Submission{Intent: &in})
 			}
 			for b.Loop() {
-				if d := r.core.Decide(r.now, agents.Quantum{By: agents.CloseFlush}, subs); len(d.Records) != 10 {
+				if d := r.core.Decide(r.now, agents.Quantum{By: agents.CloseFlush}, subs); len(d.Records) != 11 { // nine effects, a refusal and the quantum
 					b.Fatalf("%d records: %v", len(d.Records), d.Outcomes)
 				}
 			}

@@ -95,20 +95,25 @@ type decider struct {
 	waiting  []place          // what is decided next, and after
 	possible map[*Intent]bool // see conflicts
 	effects  []world.Effect
-	own      map[string]uint64 // effects of an agent's intents so far
-	tallies  map[string]*tally
-	answers  map[[2]string]FinalOutcome // in this quantum
 	outcomes []Outcome
 	records  []signal.Record
+
+	// What later submissions of the quantum depend on; nil in a quantum of one.
+	own     map[string]uint64 // effects of an agent's intents so far
+	tallies map[string]*tally
+	answers map[[2]string]FinalOutcome // in this quantum
 }
 
 func (c *Core) decide(now time.Duration, q Quantum, subs []Submission) *decider {
 	now = max(now, c.now)
 	d := &decider{
 		c: c, now: now, q: q, most: math.Inf(1), began: c.world.Seq(), since: c.world.SimTime(), trial: c.world.Try(),
-		own: map[string]uint64{}, tallies: map[string]*tally{}, answers: map[[2]string]FinalOutcome{}, outcomes: make([]Outcome, len(subs)),
+		outcomes: make([]Outcome, len(subs)),
 	}
 	defer d.trial.End()
+	if len(subs) > 1 {
+		d.own, d.tallies, d.answers = map[string]uint64{}, map[string]*tally{}, map[[2]string]FinalOutcome{}
+	}
 	switch {
 	case q.Timed && jsonvalue.Finite(q.SimTime):
 		d.simTime = q.SimTime
@@ -217,7 +222,9 @@ func (d *decider) accept(e world.Effect, plan *world.Plan, in *Intent, priority 
 		// The number counts the agent's own effects of the quantum alone, so it reveals
 		// nothing about those of others.
 		o.Number = d.c.agents[in.AgentID].deliveries + d.own[in.AgentID]
-		d.own[in.AgentID]++
+		if d.own != nil {
+			d.own[in.AgentID]++
+		}
 	}
 	d.records = append(d.records, effectRecord(e, in, priority, o.Number))
 	return o
@@ -314,12 +321,15 @@ func (d *decider) intent(in *Intent, p place) Outcome {
 		r.Problems = problems
 		return Outcome{Rejection: d.refuse(in, r)}
 	}
-	d.tally(in).add(in.Kind, d.now, cost(in.Payload))
 	o := d.accept(e, plan, in, p.priority)
-	d.answers[key] = FinalOutcome{GlobalSeq: seq, Number: o.Number}
+	if d.answers != nil {
+		d.answers[key] = FinalOutcome{GlobalSeq: seq, Number: o.Number}
+		d.tally(in).add(in.Kind, d.now, cost(in.Payload))
+	}
 	return o
 }
 
+// tally returns what an agent has used in a quantum of several submissions.
 func (d *decider) tally(in *Intent) *tally {
 	t, ok := d.tallies[in.AgentID]
 	if !ok {
@@ -345,10 +355,12 @@ func (d *decider) refuse(in *Intent, r *Rejection) *Rejection {
 	}
 	record := refusal(r, tokens)
 	d.records = append(d.records, record)
-	d.answers[[2]string{in.AgentID, in.ReqID}] = FinalOutcome{Code: r.Code, Reason: r.Reason, Problems: r.Problems}
-	t := d.tally(in)
-	t.intents++
-	t.tokens += tokens
+	if d.answers != nil {
+		d.answers[[2]string{in.AgentID, in.ReqID}] = FinalOutcome{Code: r.Code, Reason: r.Reason, Problems: r.Problems}
+		t := d.tally(in)
+		t.intents++
+		t.tokens += tokens
+	}
 	return r
 }
 

@@ -97,8 +97,8 @@ func (c *Core) touches(sight world.ReadOnly, in *Intent, changes []world.Change)
 			}
 			continue
 		}
-		if what, ok := t.allows(sight, in.AgentID, change); !ok {
-			return []Problem{{"/kind", fmt.Sprintf(textMayNot, in.Kind, what)}}
+		if !t.allows(sight, in.AgentID, change) {
+			return []Problem{{"/kind", fmt.Sprintf(textMayNot, in.Kind, describe(change))}}
 		}
 	}
 	return nil
@@ -155,31 +155,46 @@ func (t *Touch) furnishes(sight world.ReadOnly, in *Intent, change *world.Change
 	return nil
 }
 
-// allows reports whether t names a change. what describes the change for the problem.
-func (t *Touch) allows(sight world.ReadOnly, agent string, change *world.Change) (what string, ok bool) {
+// allows reports whether t names a change.
+func (t *Touch) allows(sight world.ReadOnly, agent string, change *world.Change) bool {
 	own := change.ID == agent
 	_, seen := sight.Entity(change.ID)
-	fields := t.Others
-	if own {
-		fields = t.Own
-	}
 	switch change.Op {
 	case world.OpSetField, world.OpRemoveField:
-		return fmt.Sprintf(textWrite, change.Field, change.ID), (own || seen) && slices.Contains(fields, change.Field)
+		fields := t.Others
+		if own {
+			fields = t.Own
+		}
+		return (own || seen) && slices.Contains(fields, change.Field)
 	case world.OpPlace, world.OpUnplace:
-		return fmt.Sprintf(textPlace, change.ID), own && t.Place
+		return own && t.Place
 	case world.OpRemoveEntity:
 		word := removeOthers
 		if own {
 			word = removeOwn
 		}
-		return fmt.Sprintf(textRemove, change.ID), (own || seen) && slices.Contains(t.Remove, word)
+		return (own || seen) && slices.Contains(t.Remove, word)
 	case world.OpRelate, world.OpUnrelate:
 		_, sees := sight.Entity(change.Relation.To)
-		return fmt.Sprintf(textRelate, change.ID, change.Relation.To),
-			t.Relate && (own && sees || seen && change.Relation.To == agent)
+		return t.Relate && (own && sees || seen && change.Relation.To == agent)
 	default:
-		return textChangeWorld, false
+		return false
+	}
+}
+
+// describe describes a change that is not allowed, for its problem.
+func describe(change *world.Change) string {
+	switch change.Op {
+	case world.OpSetField, world.OpRemoveField:
+		return fmt.Sprintf(textWrite, change.Field, change.ID)
+	case world.OpPlace, world.OpUnplace:
+		return fmt.Sprintf(textPlace, change.ID)
+	case world.OpRemoveEntity:
+		return fmt.Sprintf(textRemove, change.ID)
+	case world.OpRelate, world.OpUnrelate:
+		return fmt.Sprintf(textRelate, change.ID, change.Relation.To)
+	default:
+		return textChangeWorld
 	}
 }
 

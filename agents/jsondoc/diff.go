@@ -29,7 +29,9 @@ func AppendDiff(ops []Operation, path string, before, after signal.Value) []Oper
 			ops = append(ops, Operation{Op: "add", Path: path + "/" + jsonpointer.Escape(now[0].Name), Value: now[0].Value})
 			now = now[1:]
 		default:
-			ops = AppendDiff(ops, path+"/"+jsonpointer.Escape(now[0].Name), old[0].Value, now[0].Value)
+			if !bytes.Equal(old[0].Value, now[0].Value) { // most are equal, and need no path
+				ops = AppendDiff(ops, path+"/"+jsonpointer.Escape(now[0].Name), old[0].Value, now[0].Value)
+			}
 			old, now = old[1:], now[1:]
 		}
 	}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/tidwall/rtree"
@@ -136,29 +135,30 @@ func (a *Audience) unsettle(l *listener) {
 // also moves the observers that the effect moved, so it must be called exactly once
 // for each effect.
 func (a *Audience) Follow(w world.ReadOnly, e world.Effect, c world.Changes) []string {
-	who := maps.Clone(a.unbound)
+	agents := make([]string, 0, len(a.unbound)+16) // some perhaps several times
 	add := func(agent string) {
 		if _, ok := a.members[agent]; ok {
-			who[agent] = struct{}{}
+			agents = append(agents, agent)
 		}
 	}
 	addAll := func(set map[string]struct{}) {
 		for agent := range set {
-			who[agent] = struct{}{}
+			agents = append(agents, agent)
 		}
 	}
 	near := func(at world.Position) {
 		p := [2]float64{at.X, at.Y}
 		a.boxes.Search(p, p, func(_, _ [2]float64, l *listener) bool {
-			who[l.agent] = struct{}{}
+			agents = append(agents, l.agent)
 			return true
 		})
 	}
+	addAll(a.unbound)
 
 	// The ids that were written, and those that the payload names: an effect is
 	// observed at their positions even if it writes nothing there.
 	ids := append(c.Touched(), e.SourceID)
-	for _, name := range []string{"entity_id", "target_id", "from", "from_entity", "to", "to_entity"} {
+	for _, name := range [...]string{"entity_id", "target_id", "from", "from_entity", "to", "to_entity"} {
 		if id, ok := jsonvalue.TextMember(e.Payload, name); ok {
 			ids = append(ids, id)
 		}
@@ -200,7 +200,8 @@ func (a *Audience) Follow(w world.ReadOnly, e world.Effect, c world.Changes) []s
 	for _, change := range c.Entities {
 		a.resettle(w, change.ID)
 	}
-	return jsonvalue.SortedKeys(who)
+	slices.Sort(agents)
+	return slices.Compact(agents)
 }
 
 func (a *Audience) resettle(w world.ReadOnly, id string) {

@@ -17,7 +17,8 @@ const worthwhile = 4096
 
 // Delta is a JSON Patch that takes an agent's view from the state after the delta
 // before it to the present one. The first delta patches the empty view,
-// {"visible_entities":{},"visible_relationships":{}}.
+// {"visible_entities":{},"visible_relationships":{}}. Deltas of several agents share
+// their patches, which must not be changed.
 type Delta struct {
 	ViewSeq       uint64
 	Patches       []jsondoc.Operation
@@ -65,7 +66,7 @@ func Diff(before, after signal.Value, maxOps int) []jsondoc.Operation {
 	if !ok1 || !ok2 || !ok3 || !ok4 || before.Len() != 2 || after.Len() != 2 {
 		return ops
 	}
-	whole := len(entities.AppendJSON(nil)) + len(relations.AppendJSON(nil))
+	whole := func() int { return len(entities.AppendJSON(nil)) + len(relations.AppendJSON(nil)) }
 	if !tooMuch(ops, maxOps, whole) {
 		return ops
 	}
@@ -79,9 +80,9 @@ func fullView(entities, relations signal.Value) []jsondoc.Operation {
 	}
 }
 
-// tooMuch reports whether a full view of so many bytes of JSON should replace a
-// patch.
-func tooMuch(ops []jsondoc.Operation, maxOps, view int) bool {
+// tooMuch reports whether a full view should replace a patch. view returns the length of
+// the view's JSON, in bytes.
+func tooMuch(ops []jsondoc.Operation, maxOps int, view func() int) bool {
 	if maxOps <= 0 {
 		maxOps = DefaultMaxPatchOps
 	}
@@ -94,5 +95,5 @@ func tooMuch(ops []jsondoc.Operation, maxOps, view int) bool {
 		// The length as msgpack is a close lower bound of that as JSON.
 		size += len(op.Value)
 	}
-	return size > worthwhile && size > view
+	return size > worthwhile && size > view()
 }

@@ -56,7 +56,9 @@ func sum(agent string, seen []*renderedEntity, relations []*relationList) string
 		*at = b
 		buffers.Put(at)
 	}
-	return hex.EncodeToString(hash[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], hash[:])
+	return string(text[:])
 }
 
 // buffers holds memory for sum: to concatenate the view first is faster than to

@@ -28,6 +28,18 @@ type Viewer interface {
 	Covers(vp *Viewpoint, at world.Position) bool
 }
 
+// showsAll reports whether a policy is known to show every field of every entity.
+func showsAll(p Policy) bool {
+	switch p := p.(type) {
+	case open, nothing, distancePolicy, conePolicy:
+		return true
+	case all:
+		return !slices.ContainsFunc(p, func(q Policy) bool { return !showsAll(q) })
+	default:
+		return false
+	}
+}
+
 // Listener is a [Policy] that also decides whether the agent receives an effect,
 // beyond the general rule of [Observer.Observes].
 type Listener interface {
@@ -120,8 +132,14 @@ type Viewpoint struct {
 }
 
 func newViewpoint(w world.ReadOnly, agent string) *Viewpoint {
+	vp := &Viewpoint{}
+	vp.set(w, agent)
+	return vp
+}
+
+func (e *Viewpoint) set(w world.ReadOnly, agent string) {
 	at, _ := w.Position(agent)
-	return &Viewpoint{ReadOnly: w, Agent: agent, At: at, Team: w.Team(agent)}
+	*e = Viewpoint{ReadOnly: w, Agent: agent, At: at, Team: w.Team(agent)}
 }
 
 // Distance returns the distance from the agent to an entity, if the entity has a

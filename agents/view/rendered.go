@@ -21,6 +21,10 @@ type renderedEntity struct {
 	json     []byte       // canonical, with the id before it
 	revision uint64       // of the entity from which it was made
 
+	// confidential says, of a form with all fields, that one of them keeps a message, see
+	// discloses.
+	confidential bool
+
 	// Of a remembered entity, object and json are those that were shown last. The
 	// view shows one more member, lastSeen: note is its text, which appendJSON
 	// inserts into json at the offset at.
@@ -71,6 +75,9 @@ func renderFull(w world.Index, id string, e *world.EntityRevision) *renderedEnti
 		o.Set("position", at.Value())
 	}
 	shown := newRendered(id, o.Sorted(), e.Revision())
+	shown.confidential = slices.ContainsFunc(o, func(m jsonvalue.NamedValue) bool {
+		return m.Name == world.FieldPrivate || m.Name == world.FieldTeam
+	})
 	e.SetMemo(shown)
 	return shown
 }

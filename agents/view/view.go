@@ -53,6 +53,7 @@ type CompiledPolicy struct {
 	policy Policy
 	deps   Dependencies
 	config Options
+	whole  bool // it shows all fields of an entity that the agent sees
 }
 
 // Options is the form of the views and deltas of an agent.
@@ -83,7 +84,7 @@ func NewCompiledPolicy(p Policy, config Options) *CompiledPolicy {
 		p = Everything()
 	}
 	config.Remember = min(max(config.Remember, 0), MaxRemember)
-	return &CompiledPolicy{p, p.Dependencies(), config}
+	return &CompiledPolicy{p, p.Dependencies(), config, !config.HidePositions && showsAll(p)}
 }
 
 // View is the present view of an agent.
@@ -135,6 +136,7 @@ type Observer struct {
 	relations []*relationList   // in the order of ids
 	memory    map[string]uint64 // remembered entities: the number of the delta that hid each
 	digest    *digest           // of seen and relations, which are not changed in place
+	viewpoint Viewpoint         // of the present update
 }
 
 // relationList is the list of the visible relationships of one id.
@@ -250,11 +252,11 @@ func (o *Observer) Update(w world.ReadOnly, e world.Effect, c world.Changes) (De
 // Pass is [Observer.Update] for an effect that makes no context stale unless it changes the view:
 // a delta without operations has the view_seq of the one before it.
 func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delta, bool) {
-	vp := newViewpoint(w, o.agent)
-	observed := o.observes(vp, e) // before look: it reads the view before the effect
+	vp := &o.viewpoint
+	vp.set(w, o.agent)
 	ids, fresh := o.concerned(vp, c)
 	ops := o.look(vp, ids, fresh, &c)
-	if !observed && len(ops) == 0 {
+	if len(ops) == 0 && !o.observes(vp, e) { // an agent observes what changes its view
 		return Delta{}, false
 	}
 	o.number++
@@ -262,6 +264,14 @@ func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delt
 		o.seq = c.Seq
 		o.change()
 	}
+	if tooMuch(ops, o.compiled.config.MaxPatchOps, o.size) {
+		ops = fullView(o.values())
+	}
+	return o.delta(ops), true
+}
+
+// size returns the length of the view's JSON, in bytes.
+func (o *Observer) size() int {
 	size := 0
 	for _, s := range o.seen {
 		size += s.size()
@@ -269,10 +279,7 @@ func (o *Observer) Pass(w world.ReadOnly, e world.Effect, c world.Changes) (Delt
 	for _, t := range o.relations {
 		size += len(t.json)
 	}
-	if tooMuch(ops, o.compiled.config.MaxPatchOps, size) {
-		ops = fullView(o.values())
-	}
-	return o.delta(ops), true
+	return size
 }
 
 // change ends a change of the view: from now on it has another digest.
@@ -342,7 +349,7 @@ func (o *Observer) observes(vp *Viewpoint, e world.Effect) bool {
 // concerned returns the ids to evaluate again after a change. fresh reports whether
 // the form of an entity may differ though the entity itself did not change.
 func (o *Observer) concerned(vp *Viewpoint, c world.Changes) (ids []string, fresh bool) {
-	deps := o.compiled.deps
+	deps := &o.compiled.deps
 	whole := deps.Opaque || deps.Graph > 0 && len(c.Relations) > 0
 	if !deps.Fixed && slices.ContainsFunc(c.Places, func(p world.PlaceChange) bool { return p.ID == o.agent }) {
 		whole = true
@@ -449,6 +456,8 @@ func appendSight(ops []jsondoc.Operation, id string, old, now *renderedEntity) [
 		return append(ops, jsondoc.Operation{Op: "remove", Path: PathEntities + "/" + jsonpointer.Escape(id)})
 	case old == nil:
 		return append(ops, jsondoc.Operation{Op: "add", Path: PathEntities + "/" + jsonpointer.Escape(id), Value: now.value()})
+	case ops == nil:
+		return slices.Clip(now.since(old)) // shared, not copied
 	default:
 		return append(ops, now.since(old)...)
 	}
@@ -480,6 +489,11 @@ func (o *Observer) sight(vp *Viewpoint, id string, old *renderedEntity, fresh bo
 // show returns an entity with the fields that the agent may see. Agents that may
 // see all of them share one form.
 func (c *CompiledPolicy) show(vp *Viewpoint, id string, e *world.EntityRevision) *renderedEntity {
+	if c.whole {
+		if full := renderFull(vp.Index(), id, e); !full.confidential {
+			return full
+		}
+	}
 	shows := func(name string, m signal.Value) bool {
 		return discloses(vp, id, name, m) && c.shows(vp, id, name)
 	}

@@ -44,6 +44,9 @@ type RelationChange struct {
 // Touched returns the ids of everything that was written, in order, each once:
 // of relations both ends.
 func (c Changes) Touched() []string {
+	if len(c.Entities) == 1 && len(c.Places)+len(c.Relations) == 0 {
+		return []string{c.Entities[0].ID} // as most effects do
+	}
 	ids := make([]string, 0, len(c.Entities)+len(c.Places)+2*len(c.Relations))
 	for _, e := range c.Entities {
 		ids = append(ids, e.ID)

@@ -79,12 +79,13 @@ func ParseEffect(v signal.Value) (Effect, error) {
 	if v.Kind() != signal.KindObject {
 		return e, errors.New("agents: an effect is an object")
 	}
-	for name, field := range map[string]*string{
-		"uuid": &e.UUID, "kind": &e.Kind, "source_id": &e.SourceID, "schema_version": &e.SchemaVersion, "req_id": &e.ReqID,
-	} {
-		if m, ok := v.Get(name); ok {
-			if *field, ok = m.Text(); !ok {
-				return Effect{}, fmt.Errorf("agents: effect: %s is no string", name)
+	for _, f := range [...]struct {
+		name string
+		to   *string
+	}{{"uuid", &e.UUID}, {"kind", &e.Kind}, {"source_id", &e.SourceID}, {"schema_version", &e.SchemaVersion}, {"req_id", &e.ReqID}} {
+		if m, ok := v.Get(f.name); ok {
+			if *f.to, ok = m.Text(); !ok {
+				return Effect{}, fmt.Errorf("agents: effect: %s is no string", f.name)
 			}
 		}
 	}

@@ -25,8 +25,8 @@ func (t *Plan) Changes() []Change { return t.changes }
 type draftEntity struct {
 	gone    bool
 	members jsonvalue.Fields
-	value   signal.Value        // of members; made by check
-	fields  map[string]struct{} // that were written
+	value   signal.Value // of members; made by check
+	fields  []string     // that were written, some perhaps several times
 }
 
 // entity returns the draft of an entity. The caller puts or removes one that does not exist.
@@ -37,7 +37,7 @@ func (t *Plan) entity(id string) *draftEntity {
 	if t.entities == nil {
 		t.entities = map[string]*draftEntity{}
 	}
-	d := &draftEntity{fields: map[string]struct{}{}}
+	d := &draftEntity{fields: make([]string, 0, 4)}
 	if e, ok := t.s.entities[id]; ok {
 		d.members = jsonvalue.FieldsOf(e.object)
 	}
@@ -89,7 +89,7 @@ func (t *Plan) stage(c Change) error {
 			return limit("", "a field's name of more than %d bytes", MaxID)
 		}
 		d := t.entity(c.ID)
-		d.fields[strings.Clone(c.Field)] = struct{}{}
+		d.fields = append(d.fields, c.Field)
 		if c.Op == OpRemoveField {
 			d.members.Remove(c.Field)
 			return nil
@@ -104,11 +104,11 @@ func (t *Plan) stage(c Change) error {
 		}
 		d := t.entity(c.ID)
 		for _, m := range d.members {
-			d.fields[strings.Clone(m.Name)] = struct{}{}
+			d.fields = append(d.fields, m.Name)
 		}
 		d.gone, d.members = false, jsonvalue.FieldsOf(c.Value)
 		for _, m := range d.members {
-			d.fields[strings.Clone(m.Name)] = struct{}{}
+			d.fields = append(d.fields, m.Name)
 		}
 	case OpRemoveEntity:
 		t.remove(c.ID)
@@ -147,7 +147,7 @@ func (t *Plan) stage(c Change) error {
 func (t *Plan) remove(id string) {
 	d := t.entity(id)
 	for _, m := range d.members {
-		d.fields[strings.Clone(m.Name)] = struct{}{}
+		d.fields = append(d.fields, m.Name)
 	}
 	d.gone, d.members = true, nil
 	if _, ok := t.s.places.at[id]; ok || t.places[id].Placed {
@@ -225,7 +225,8 @@ func (t *Plan) commit(j *journal) Changes {
 	}
 	for _, id := range jsonvalue.SortedKeys(t.entities) {
 		d := t.entities[id]
-		change := EntityChange{ID: id, After: d.value, Fields: jsonvalue.SortedKeys(d.fields)}
+		slices.Sort(d.fields)
+		change := EntityChange{ID: id, After: d.value, Fields: slices.Compact(d.fields)}
 		if old, ok := t.s.entities[id]; ok {
 			change.Before = old.object
 		}
