@@ -223,6 +223,9 @@ func (c *Core) Agents() iter.Seq[string] {
 	return slices.Values(jsonvalue.SortedKeys(c.agents))
 }
 
+// HadAgents reports whether an agent has ever been registered.
+func (c *Core) HadAgents() bool { return len(c.agents)+len(c.left) > 0 }
+
 // View returns the view of an agent, deltas in flight included.
 func (c *Core) View(agent string) (view.View, bool) {
 	a, ok := c.agents[agent]

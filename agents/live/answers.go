@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sajou-dev/sajou-go/agents"
 	"github.com/sajou-dev/sajou-go/eventlog"
@@ -43,17 +44,28 @@ type keyedAnswers struct {
 	newer, older     map[string]agents.FinalOutcome
 	newerTo, olderTo eventlog.Seq
 	none             map[string]struct{} // not answered, as this turn knows
+
+	all atomic.Bool // olderTo is 0, so that every answer is at hand
 }
 
 const answersAtHand = 16 << 10 // of each map
 
 func (k *keyedAnswers) begin(t *writer.Turn) {
 	if k.none == nil {
-		head := t.Fold().Head().Seq
-		k.newerTo, k.olderTo, k.none = head, head, map[string]struct{}{}
+		k.none = map[string]struct{}{}
+		if session.WorldOf(t.Fold()).HadAgents() { // otherwise nothing was answered
+			k.newerTo = t.Fold().Head().Seq
+		}
+		k.drop(k.newerTo)
 	}
 	k.turn, k.err = t, nil
 	clear(k.none)
+}
+
+// drop says that answers up to a Seq are no longer at hand.
+func (k *keyedAnswers) drop(to eventlog.Seq) {
+	k.olderTo = to
+	k.all.Store(to == 0)
 }
 
 // note keeps the answer of an entry at hand. No entry that is not noted yet is at behind
@@ -61,7 +73,8 @@ func (k *keyedAnswers) begin(t *writer.Turn) {
 func (k *keyedAnswers) note(behind eventlog.Seq, agentID, reqID string, a agents.FinalOutcome) {
 	if len(k.newer) >= answersAtHand || k.newer == nil {
 		k.newer, k.older = make(map[string]agents.FinalOutcome), k.newer
-		k.newerTo, k.olderTo = behind, k.newerTo
+		k.drop(k.newerTo)
+		k.newerTo = behind
 	}
 	key := intentKey(agentID, reqID)
 	k.newer[key] = a
@@ -75,14 +88,17 @@ type lookup struct {
 	absent bool // no entry up to upTo has the key
 }
 
-// lookUp searches the log for the answer of a request, nil for a draft. The caller's
-// goroutine does it, because a turn decides for all agents.
+// lookUp searches the log for the answer of a request, nil for a draft, unless all
+// answers are at hand. The caller's goroutine does it, because a turn decides for all
+// agents.
 func (a *Agents) lookUp(in *agents.Intent) lookup {
 	if in == nil {
 		return lookup{}
 	}
-	l := lookup{key: intentKey(in.AgentID, in.ReqID)}
-	l.upTo, l.absent = a.w.Absent(l.key)
+	l := lookup{key: intentKey(in.AgentID, in.ReqID), absent: true}
+	if !a.answers.all.Load() {
+		l.upTo, l.absent = a.w.Absent(l.key)
+	}
 	return l
 }
 

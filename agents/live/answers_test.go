@@ -69,6 +69,27 @@ func TestAnswersOfOneQuantum(t *testing.T) {
 	require.Less(t, accepted, 2*len(asked))
 }
 
+// An agent that left and comes again after a restart is told what it was answered before.
+func TestAnswersOfAnAgentThatLeft(t *testing.T) {
+	ctx, fs := t.Context(), vfs.NewMem()
+	in := agents.Intent{AgentID: "a", ReqID: "1", Kind: "Speak", Payload: enginetest.Value(t, `{"text":"hello"}`), ContextSeq: 99}
+	eng, world := manualWorld(t, fs)
+	g := enginetest.Register(t, world, "a", nil)
+	first, err := world.Submit(ctx, in)
+	require.NoError(t, err)
+	require.NoError(t, g.Leave(ctx))
+	require.NoError(t, eng.Close())
+	for range 2 {
+		eng, world = manualWorld(t, fs)
+		enginetest.Register(t, world, "a", nil)
+		again, err := world.Submit(ctx, in)
+		require.NoError(t, err)
+		require.Equal(t, agents.Duplicate, again.Status)
+		require.Equal(t, first.GlobalSeq, again.GlobalSeq)
+		require.NoError(t, eng.Close())
+	}
+}
+
 // A repeat returns only when the first answer is durable, also if the first caller does not
 // wait, and whether the repeat comes alone or in a batch or quantum.
 func TestRepeatWaitsForTheDisk(t *testing.T) {

@@ -391,7 +391,10 @@ func TestAnswersAtHand(t *testing.T) {
 // A turn takes a search before it for its own if every answer since is at hand, and none of
 // them is of the request.
 func TestSearchBeforeTheTurn(t *testing.T) {
-	k := keyedAnswers{newerTo: 10, olderTo: 10, none: map[string]struct{}{}}
+	var k keyedAnswers
+	k.newerTo, k.none = 10, map[string]struct{}{}
+	k.drop(10)
+	assert.False(t, k.all.Load())
 	taken := func(reqID string, upTo eventlog.Seq, absent bool) bool {
 		clear(k.none)
 		key := intentKey("a", reqID)
@@ -421,4 +424,14 @@ func TestSearchBeforeTheTurn(t *testing.T) {
 	assert.False(t, taken("1", begin-1, true), "the answer is forgotten")
 	assert.False(t, taken("2", begin-1, true))
 	assert.True(t, taken("2", begin, true))
+
+	// Where no agent was before, every answer is at hand until the older map is dropped.
+	k = keyedAnswers{none: map[string]struct{}{}}
+	k.drop(0)
+	for i := range 2 * answersAtHand {
+		require.True(t, k.all.Load())
+		k.note(eventlog.Seq(i), "b", strconv.Itoa(i), agents.FinalOutcome{})
+	}
+	k.note(eventlog.Seq(2*answersAtHand), "b", "another", agents.FinalOutcome{})
+	assert.False(t, k.all.Load())
 }
