@@ -88,6 +88,7 @@ func TestRefusalsAreFormat(t *testing.T) {
 	for i, tt := range []struct{ agent, kind, payload, want string }{
 		{"bob", "Move", `{}`, `FORBIDDEN no permission for Move`},
 		{"ada", "Custom", `{"x":"` + strings.Repeat("x", 400) + `"}`, `INTENT_VALIDATION_FAILED /payload: 408 bytes, at most 300`},
+		{"ada", "Custom", `{"x":"` + strings.Repeat(`\u0001`, 49) + `"}`, `INTENT_VALIDATION_FAILED /payload: 302 bytes, at most 300`}, // of 54 bytes as it is kept
 		{"ada", "Dance", `{}`, `INTENT_VALIDATION_FAILED /kind: "Dance" is no kind of intent`},
 		{"ada", "Speak", `{}`, `INTENT_VALIDATION_FAILED /payload/text: missing`},
 		{"ada", "Speak", `{"text":" "}`, `INTENT_VALIDATION_FAILED /payload/text: nothing is said`},

@@ -74,8 +74,10 @@ func (c *Core) examine(w world.ReadOnly, in *Intent, e world.Effect) []Problem {
 		found = append(found, Problem{path, fmt.Sprintf(format, args...)})
 	}
 	rules := &c.config.Rules
-	if size := len(in.Payload.AppendJSON(nil)); size > rules.MaxPayload {
-		add("/payload", textPayloadSize, size, rules.MaxPayload)
+	if in.Payload == nil || 6*len(in.Payload) > rules.MaxPayload { // otherwise its JSON is within the bound
+		if size := len(in.Payload.AppendJSON(nil)); size > rules.MaxPayload {
+			add("/payload", textPayloadSize, size, rules.MaxPayload)
+		}
 	}
 	if !c.knows(in.Kind) {
 		add("/kind", textUnknownKind, in.Kind)

@@ -4,7 +4,8 @@ import "errors"
 
 // AppendJSON appends v as compact JSON that reads back as the same value:
 // integers as integers, floats with a point or an exponent, members in their
-// order. The absent value, and one that is malformed, is null.
+// order. The absent value, and one that is malformed, is null. The text of another value
+// has at most six bytes for each of its bytes, which a control character takes.
 func (v Value) AppendJSON(dst []byte) []byte {
 	start := len(dst)
 	dst, size := appendValue(dst, v, 0)

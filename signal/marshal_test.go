@@ -286,6 +286,9 @@ func TestMarshalEqualsJSON(t *testing.T) {
 		if _, rest, err := signal.CheckValue(got); err != nil || len(rest) > 0 {
 			t.Fatalf("the value of %s is malformed: %v, %d bytes left", text, err, len(rest))
 		}
+		if size := len(got.AppendJSON(nil)); size > 6*len(got) {
+			t.Fatalf("%d bytes of JSON for %d bytes: %s", size, len(got), got)
+		}
 		if refused == nil && !bytes.Equal(got, want) {
 			t.Fatalf("got  %s (%x)\nwant %s (%x)\nof   %s", got, []byte(got), want, []byte(want), text)
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tidwall/rtree"
 
-	"github.com/sajou-dev/sajou-go/agents/internal/jsonvalue"
 	"github.com/sajou-dev/sajou-go/agents/world"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -158,13 +157,14 @@ func (a *Audience) Follow(w world.ReadOnly, e world.Effect, c world.Changes) []s
 	// The ids that were written, and those that the payload names: an effect is
 	// observed at their positions even if it writes nothing there.
 	ids := append(c.Touched(), e.SourceID)
-	for _, name := range [...]string{"entity_id", "target_id", "from", "from_entity", "to", "to_entity"} {
-		if id, ok := jsonvalue.TextMember(e.Payload, name); ok {
-			ids = append(ids, id)
+	for name, v := range e.Payload.Members() {
+		switch name {
+		case "entity_id", "target_id", "from", "from_entity", "to", "to_entity":
+			if id, ok := v.Text(); ok {
+				ids = append(ids, id)
+			}
 		}
-	}
-	for _, name := range []string{"position", "to"} {
-		if v, ok := e.Payload.Get(name); ok && v.Kind() == signal.KindArray {
+		if (name == "position" || name == "to") && v.Kind() == signal.KindArray {
 			if at, err := world.ParsePosition(v); err == nil {
 				near(at)
 			}
