@@ -515,6 +515,26 @@ func TestFramesOfWhatNeverEnds(t *testing.T) {
 	}
 }
 
+// The last multiple of a frame's length before session time ends is a frame, and there is none
+// behind it.
+func TestFramesAtTheEndOfTime(t *testing.T) {
+	set := projection.Set{{Name: "drift", Version: 1, New: func() projection.State { return new(drift) }, Restore: func([]byte) (projection.State, error) { return nil, errors.New("not kept") }}}
+	for _, step := range []time.Duration{time.Minute, 7 * time.Second, math.MaxInt64, math.MaxInt64/2 + 1} {
+		s := &tape{}
+		last := math.MaxInt64 / step * step
+		s.add(last - 5*time.Second)
+		p, err := replay.NewPlayer(t.Context(), replay.Open(s, set, nil), replay.PlayerConfig{From: replay.Moment{Seq: 1}, To: replay.Moment{Seq: 1, Offset: math.MaxInt64 - s.entries[0].At}, Frame: step})
+		require.NoError(t, err)
+		got := []time.Duration{}
+		for moved := true; moved; {
+			moved, err = p.Next(t.Context())
+			require.NoError(t, err)
+			got = append(got, p.State().At)
+		}
+		require.Equal(t, slices.Compact([]time.Duration{last, math.MaxInt64}), slices.Compact(got), "frames of %v", step)
+	}
+}
+
 // The part of a nanosecond that a slow rate has left over is played later, and not after a
 // jump.
 func TestPartOfANanosecond(t *testing.T) {
