@@ -3,15 +3,20 @@ package replay_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/internal/golden"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/snapshot"
@@ -359,20 +364,46 @@ func TestEveryErrorIsReturned(t *testing.T) {
 	}
 }
 
-// skipping is a tape that leaves out an entry.
+// skipping is a tape that leaves out an entry, or those from an entry on.
 type skipping struct {
 	*tape
-	out eventlog.Seq
+	out, end eventlog.Seq // 0: none
+}
+
+func (skipping) Correlation(e *eventlog.Entry) (string, bool) {
+	return strconv.Itoa(int(e.Data[0]) / 10 % 2), true
 }
 
 func (s skipping) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
 	return func(yield func(eventlog.Entry, error) bool) {
 		for e, err := range s.tape.Entries(ctx, from) {
-			if e.Seq != s.out && !yield(e, err) {
+			if s.end > 0 && e.Seq >= s.end || e.Seq != s.out && !yield(e, err) {
 				return
 			}
 		}
 	}
+}
+
+// What is asked of a source with a gap, or of one that ends before its Head says, has the answers
+// and the errors that it had, with images before the gap and without.
+func TestRecordedGaps(t *testing.T) {
+	images := takeImages(journey(), func(seq eventlog.Seq) bool { return seq == 3 })
+	all := questions()
+	golden.Trace(t, "testdata/gaps.txt", func(step func(name, text string)) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			var out strings.Builder
+			for _, snaps := range []replay.Snapshots{nil, images} {
+				for seq := eventlog.Seq(1); seq <= 9; seq++ {
+					for _, src := range []replay.Source{skipping{tape: journey(), out: seq}, skipping{tape: journey(), end: seq}} {
+						r := replay.Open(src, toys, snaps)
+						r.Anchor(&notes{last: &replay.Moment{Seq: 5, Offset: 2 * ms}, anchors: map[string]replay.Anchor{"mark": {Head: journey().entries[6].Head(), Offset: 2 * ms}}})
+						fmt.Fprintln(&out, all[name](t.Context(), r))
+					}
+				}
+			}
+			step(name, out.String())
+		}
+	})
 }
 
 // An entry that is missing from the source is an error and never a state without it, with
@@ -382,7 +413,7 @@ func TestGapIsAnError(t *testing.T) {
 	for _, snaps := range []replay.Snapshots{nil, images} {
 		for out := eventlog.Seq(1); out <= 9; out++ {
 			for to := eventlog.Seq(1); to <= 9; to++ {
-				_, err := replay.Open(skipping{journey(), out}, toys, snaps).At(t.Context(), replay.Moment{Seq: to})
+				_, err := replay.Open(skipping{tape: journey(), out: out}, toys, snaps).At(t.Context(), replay.Moment{Seq: to})
 				if needed := out <= to && (snaps == nil || to < 3 || out >= 3); needed || snaps != nil && out == 3 {
 					if out <= to {
 						require.Error(t, err, "entry %d without %d", to, out)
