@@ -79,6 +79,7 @@ func (s *shelf) Append(dst []byte) []byte { return append(dst, byte(s.n)) }
 func (s *shelf) View() any                { return map[string]any{"unused": true} }
 func (s *shelf) Len() int                 { return len(s.Names()) }
 func (s *shelf) Names() []string          { return []string{"z", "b", "inner"}[:min(3, max(2, 8-s.n))] }
+
 func (s *shelf) Member(name string) (any, bool) {
 	switch name {
 	case "z":
@@ -248,8 +249,10 @@ func TestDepthOfAValue(t *testing.T) {
 // steps and bytes that they took.
 func TestRecordedCosts(t *testing.T) {
 	set := testSet(t)
-	exprs := []string{`entry.payload.s.size()`, `entry.payload.s == entry.payload.t`, `entry.payload.s < entry.payload.t`, `entry.payload.s + entry.payload.t == ""`, `bytes(entry.payload.s) + b"x" == b""`, `string(entry.payload.s) == "a"`,
-		`int(entry.payload.s) == 1`, `timestamp(0).getHours(entry.payload.s) == 1`, `entry.payload.s in entry.payload`, `{entry.payload.s: 1}.size()`, `entry.payload.s.startsWith(entry.payload.t)`, `entry.payload.s.endsWith(entry.payload.t)`, `entry.payload.s.contains("zz")`, `entry.payload.s.contains(entry.payload.t)`}
+	exprs := []string{
+		`entry.payload.s.size()`, `entry.payload.s == entry.payload.t`, `entry.payload.s < entry.payload.t`, `entry.payload.s + entry.payload.t == ""`, `bytes(entry.payload.s) + b"x" == b""`, `string(entry.payload.s) == "a"`,
+		`int(entry.payload.s) == 1`, `timestamp(0).getHours(entry.payload.s) == 1`, `entry.payload.s in entry.payload`, `{entry.payload.s: 1}.size()`, `entry.payload.s.startsWith(entry.payload.t)`, `entry.payload.s.endsWith(entry.payload.t)`, `entry.payload.s.contains("zz")`, `entry.payload.s.contains(entry.payload.t)`,
+	}
 	for _, pattern := range []string{"b", "ab?c", "zz", "zz+", "key7.*x", "(a|b){30}", "(?i)key", "^a+$", "z{900}", "(a{0,20}){20}z"} {
 		exprs = append(exprs, `entry.payload.s.matches("`+pattern+`")`, `entry.payload.s.matches(entry.payload.p + "`+pattern+`")`)
 	}

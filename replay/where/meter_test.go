@@ -191,11 +191,27 @@ func TestTableKey(t *testing.T) {
 	for _, tt := range []struct {
 		key, want ref.Val
 	}{
-		{types.True, types.True}, {types.String("1"), types.String("1")}, {types.Int(-1), types.Int(-1)}, {types.Uint(1), types.Int(1)}, {types.Double(1), types.Int(1)}, {types.Double(-0.5), types.Double(-0.5)},
-		{types.Uint(math.MaxInt64), types.Int(math.MaxInt64)}, {types.Uint(math.MaxInt64 + 1), types.Uint(math.MaxInt64 + 1)}, {types.Uint(math.MaxUint64), types.Uint(math.MaxUint64)},
-		{types.Double(1 << 62), types.Int(1 << 62)}, {types.Double(1 << 63), types.Uint(1 << 63)}, {types.Double(-1 << 63), types.Int(math.MinInt64)}, {types.Double(-1 << 64), types.Double(-1 << 64)},
-		{types.Double(1 << 64), types.Double(1 << 64)}, {types.Double(1<<64 - 2048), types.Uint(1<<64 - 2048)}, {types.Double(math.Inf(1)), types.Double(math.Inf(1))}, {types.Double(0), types.Int(0)},
-		{types.Double(math.NaN()), nil}, {types.NullValue, nil}, {types.Bytes("a"), nil}, {&list{}, nil},
+		{types.True, types.True},
+		{types.String("1"), types.String("1")},
+		{types.Int(-1), types.Int(-1)},
+		{types.Uint(1), types.Int(1)},
+		{types.Double(1), types.Int(1)},
+		{types.Double(-0.5), types.Double(-0.5)},
+		{types.Uint(math.MaxInt64), types.Int(math.MaxInt64)},
+		{types.Uint(math.MaxInt64 + 1), types.Uint(math.MaxInt64 + 1)},
+		{types.Uint(math.MaxUint64), types.Uint(math.MaxUint64)},
+		{types.Double(1 << 62), types.Int(1 << 62)},
+		{types.Double(1 << 63), types.Uint(1 << 63)},
+		{types.Double(-1 << 63), types.Int(math.MinInt64)},
+		{types.Double(-1 << 64), types.Double(-1 << 64)},
+		{types.Double(1 << 64), types.Double(1 << 64)},
+		{types.Double(1<<64 - 2048), types.Uint(1<<64 - 2048)},
+		{types.Double(math.Inf(1)), types.Double(math.Inf(1))},
+		{types.Double(0), types.Int(0)},
+		{types.Double(math.NaN()), nil},
+		{types.NullValue, nil},
+		{types.Bytes("a"), nil},
+		{&list{}, nil},
 	} {
 		got, ok := tableKey(tt.key)
 		require.Equal(t, tt.want != nil, ok, "%v", tt.key)
