@@ -42,14 +42,15 @@ var errDamaged = errors.New("damaged")
 // damaged is a tape that cannot be read after some entries.
 type damaged struct {
 	*tape
-	good   int // entries that can be read yet
+	good   int  // entries that can be read yet
+	once   bool // those behind the first that cannot be read can be read again
 	failed bool
 }
 
 func (s *damaged) Entries(ctx context.Context, from eventlog.Seq) iter.Seq2[eventlog.Entry, error] {
 	return func(yield func(eventlog.Entry, error) bool) {
 		for e, err := range s.tape.Entries(ctx, from) {
-			if s.good--; err == nil && s.good < 0 {
+			if s.good--; err == nil && s.good < 0 && !(s.once && s.failed) {
 				s.failed, err = true, errDamaged
 			}
 			if !yield(e, err) || err != nil {
@@ -342,14 +343,16 @@ func TestEveryErrorIsReturned(t *testing.T) {
 				return r
 			}
 			require.NoError(t, ask(t.Context(), answered(&damaged{tape: journey(), good: 1 << 20})), name)
-			for good := 0; ; good++ {
-				s := &damaged{tape: journey(), good: good}
-				err := ask(t.Context(), answered(s))
-				if !s.failed {
-					require.NoError(t, err, name)
-					break
+			for _, once := range []bool{false, true} {
+				for good := 0; ; good++ {
+					s := &damaged{tape: journey(), good: good, once: once}
+					err := ask(t.Context(), answered(s))
+					if !s.failed {
+						require.NoError(t, err, name)
+						break
+					}
+					require.ErrorIs(t, err, errDamaged, "%s: after %d entries", name, good)
 				}
-				require.ErrorIs(t, err, errDamaged, "%s: after %d entries", name, good)
 			}
 			for checks := 0; ; checks++ {
 				ctx := &endsAt{Context: t.Context(), checks: checks}
