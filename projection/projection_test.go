@@ -337,3 +337,20 @@ func TestRestoreAsksForThePlace(t *testing.T) {
 		}
 	}
 }
+
+// A projection apart cannot be joined to others, since it is folded alone. A fold has the set that
+// it was made of.
+func TestApartWithoutJoin(t *testing.T) {
+	set := projection.Set{toys[0]}
+	require.NoError(t, set.Check())
+	set[0].Join = func(projection.State, func(name string) projection.State) {}
+	require.NoError(t, set.Check())
+	set[0].Apart = true
+	require.EqualError(t, set.Check(), fmt.Sprintf("projection: %q is apart and has a Join", toys[0].Name))
+	set[0].Join = nil
+	require.NoError(t, set.Check())
+
+	f := projection.NewFold(set, genesis)
+	require.Len(t, f.Set(), 1)
+	require.Equal(t, toys[0].Name, f.Set()[0].Name)
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sajou-dev/sajou-go/choreography"
 	"github.com/sajou-dev/sajou-go/choreography/language"
@@ -135,6 +136,19 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// Only the address of a bookmark has the name of one.
+func TestBookmarkOf(t *testing.T) {
+	for text, want := range map[string]string{"@mark": "mark", "@é-1_x+5ms": "é-1_x", "@": "", "@+1": "", "-1": "", "beat:mark": "", "corr:mark": "", "12": "", "#abcd": ""} {
+		a, err := replay.ParseAddress(text)
+		require.NoError(t, err)
+		name, ok := a.Bookmark()
+		require.Equal(t, want != "", ok, text)
+		if ok {
+			require.Equal(t, want, name)
+		}
+	}
+}
+
 // The bound of a range is that of two addresses.
 func TestLongestRange(t *testing.T) {
 	long := "corr:" + strings.Repeat("c", 250)
@@ -175,6 +189,14 @@ func TestResolveAmbiguous(t *testing.T) {
 		s.add(ms)
 		s.entries[len(s.entries)-1].Hash = eventlog.Hash{0x77, 0x77, byte(len(s.entries))}
 	}
+	// Up to eight are listed.
+	for _, n := range []int{2, 8, 9} {
+		few := &tape{entries: s.entries[:n]}
+		got, message := resolve(replay.Open(few, toys, nil), "#7777")
+		if got != "none" || strings.Count(message, "(#7777") != min(n, 8) || strings.HasSuffix(message, ", …") != (n > 8) || strings.Count(message, ", ") != n-1 {
+			t.Errorf("of %d: %s %s", n, got, message)
+		}
+	}
 	got, message := resolve(replay.Open(s, toys, nil), "#7777")
 	if got != "none" || strings.Count(message, "#") != 9 || !strings.HasSuffix(message, "…") {
 		t.Errorf("%s %s", got, message)
@@ -201,6 +223,9 @@ func TestRanges(t *testing.T) {
 		{"9..", "none"},
 	} {
 		rg, err := replay.ParseRange(tt.text)
+		if err == nil && rg.String() != tt.text {
+			t.Errorf("%q is %q as a text", tt.text, rg)
+		}
 		var from, to replay.Moment
 		if err == nil {
 			from, to, err = r.ResolveRange(context.Background(), rg)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -304,5 +305,100 @@ func TestTableThatCannotBeRead(t *testing.T) {
 			require.Equal(t, discarded, ix.discarded, text)
 			ix.close() // and the same table is returned again
 		}
+	}
+}
+
+// noted is tables of which there are none. It keeps the parts that were asked for.
+type noted struct{ parts []string }
+
+func (n *noted) Table(_ context.Context, part replay.IndexPart) (*postings.Table, error) {
+	n.parts = append(n.parts, part.Name+" "+part.Version)
+	return nil, nil
+}
+
+func (n *noted) Discard(replay.IndexPart) { n.parts = append(n.parts, "discarded") }
+
+// A table depends on what its version says: that of the marks on the projections. With
+// projections apart there is no table.
+func TestVersionsOfTables(t *testing.T) {
+	applied := 0
+	s := unread{&damaged{tape: journey(), good: 1 << 20}, continued{&scripted{tape: journey(), marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}}}}}
+	newer := projection.Set{duo[0], duo[1]}
+	newer[1].Version = 12
+	for _, tt := range []struct {
+		set  projection.Set
+		want []string
+	}{
+		{toys, []string{"marks band/1 ", "correlations 1", "marks band/1 "}},
+		{duo, []string{"marks band/1 echo/1 ", "correlations 1", "marks band/1 echo/1 "}},
+		{newer, []string{"marks band/1 echo/12 ", "correlations 1", "marks band/1 echo/12 "}},
+		{withTally(1, &applied), nil},
+	} {
+		n := &noted{}
+		r := replay.Open(s, tt.set, nil)
+		r.Discard(replay.IndexPart{}) // without tables there is none to drop
+		r.UseIndexes(n)
+		for text, want := range map[string]string{"beat:warm": "3", "corr:a#2": "2"} {
+			got, message := resolve(r, text)
+			require.Equal(t, want, got, message)
+		}
+		got, message := resolve(r, "turn:1")
+		require.Equal(t, "none", got, message)
+		slices.Sort(n.parts)
+		slices.Sort(tt.want)
+		require.Equal(t, tt.want, n.parts)
+		r.Discard(replay.IndexPart{})
+		require.Equal(t, append(tt.want, "discarded"), n.parts)
+	}
+}
+
+// A table that says another entry for a beat is dropped, and a pass answers.
+func TestTableOfOtherMarks(t *testing.T) {
+	s := &scripted{tape: journey(), marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}, {Seq: 4, Turn: 1}}}
+	for _, text := range []string{"beat:warm", "turn:1"} {
+		for _, other := range []replay.Mark{{Seq: 5, Landed: "warm"}, {Seq: 5, Turn: 1}} {
+			a, err := replay.ParseAddress(text)
+			require.NoError(t, err)
+			ix := &kept{Source: continued{s}, dir: t.TempDir(), lags: true}
+			wrong := continued{&scripted{tape: s.tape, marks: []replay.Mark{s.marks[0], other}}}
+			r := replay.Open(wrong, toys, nil)
+			r.UseIndexes(ix)
+			_, _ = r.Resolve(t.Context(), a) // the table is made of other marks, or says that there are none
+			require.Zero(t, ix.discarded)
+			r = replay.Open(continued{s}, toys, nil)
+			r.UseIndexes(ix)
+			m, err := r.Resolve(t.Context(), a)
+			require.NoError(t, err)
+			require.Equal(t, map[string]eventlog.Seq{"beat:warm": 3, "turn:1": 4}[text], m.Seq)
+			require.Equal(t, map[bool]int{true: 1}[(other.Turn > 0) == (text == "turn:1")], ix.discarded, "%s with a table of %+v", text, other)
+			ix.close()
+		}
+	}
+}
+
+// Marks behind the last entry of the session, which come while a table is made or used, are not
+// in it and answer nothing.
+func TestMarksBehindTheEnd(t *testing.T) {
+	whole := journey()
+	s := &scripted{tape: &tape{entries: whole.entries[:6]}, marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}, {Seq: 6, Turn: 1}, {Seq: 7, Landed: "warm"}, {Seq: 8, Turn: 1}}}
+	for _, lags := range []bool{false, true} {
+		ix := &kept{Source: continued{s}, dir: t.TempDir(), lags: lags}
+		r := replay.Open(continued{s}, toys, nil)
+		r.UseIndexes(ix)
+		for _, tt := range []struct {
+			entries int
+			text    string
+			want    eventlog.Seq
+		}{{6, "beat:warm#-1", 3}, {6, "turn:1#-1", 6}, {7, "beat:warm#-1", 7}, {7, "turn:1#-1", 6}, {9, "turn:1#-1", 8}} {
+			s.entries = whole.entries[:tt.entries]
+			a, err := replay.ParseAddress(tt.text)
+			require.NoError(t, err)
+			m, err := r.Resolve(t.Context(), a)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, m.Seq, "%s of %d entries", tt.text, tt.entries)
+		}
+		require.Zero(t, ix.discarded)
+		require.Equal(t, 5, ix.used)
+		ix.close()
 	}
 }

@@ -3,9 +3,12 @@ package replay_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/sajou-dev/sajou-go/replay"
 )
@@ -113,5 +116,28 @@ func TestResolveMarks(t *testing.T) {
 	s.err = errors.New("damaged")
 	if got, message := resolve(r, "beat:warm#-1"); got != "other" || !strings.Contains(message, "damaged") {
 		t.Errorf("a script that breaks off: %s %s", got, message)
+	}
+}
+
+// A beat that no script has is answered with those of the newest script, up to twelve of them.
+func TestUnknownBeats(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "the episode has no beats", 1: "the episode has no such beat; it has b1", 2: "the episode has no such beat; it has b1, b2",
+		12: "the episode has no such beat; it has b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12",
+		13: "the episode has no such beat; it has b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, …",
+		30: "the episode has no such beat; it has b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, …",
+	} {
+		beats := []string{}
+		for i := range n {
+			beats = append(beats, fmt.Sprint("b", i+1))
+		}
+		s := &scripted{tape: &tape{}, marks: []replay.Mark{{Seq: 1, Beats: []string{"old"}}, {Seq: 1, Beats: beats}}}
+		s.add(ms)
+		for _, address := range []string{"beat:x", "beat:x#-1"} {
+			got, message := resolve(replay.Open(s, toys, nil), address)
+			assert.Equal(t, "none", got)
+			assert.Equal(t, fmt.Sprintf("no such address %q: %s", address, want), message)
+		}
+		assert.Len(t, beats, n, "the list of the source is not changed")
 	}
 }

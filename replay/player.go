@@ -384,7 +384,7 @@ func (p *Player) nextFrame() (time.Duration, bool) {
 		since += from.Offset
 	}
 	n := after/step + 1
-	if n >= math.MaxInt64/step || n*step-since > MaxStill {
+	if n > math.MaxInt64/step || n*step-since > MaxStill {
 		return 0, false
 	}
 	return n * step, true

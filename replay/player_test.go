@@ -515,6 +515,26 @@ func TestFramesOfWhatNeverEnds(t *testing.T) {
 	}
 }
 
+// The last multiple of a frame's length before session time ends is a frame, and there is none
+// behind it.
+func TestFramesAtTheEndOfTime(t *testing.T) {
+	set := projection.Set{{Name: "drift", Version: 1, New: func() projection.State { return new(drift) }, Restore: func([]byte) (projection.State, error) { return nil, errors.New("not kept") }}}
+	for _, step := range []time.Duration{time.Minute, 7 * time.Second, math.MaxInt64, math.MaxInt64/2 + 1} {
+		s := &tape{}
+		last := math.MaxInt64 / step * step
+		s.add(last - 5*time.Second)
+		p, err := replay.NewPlayer(t.Context(), replay.Open(s, set, nil), replay.PlayerConfig{From: replay.Moment{Seq: 1}, To: replay.Moment{Seq: 1, Offset: math.MaxInt64 - s.entries[0].At}, Frame: step})
+		require.NoError(t, err)
+		got := []time.Duration{}
+		for moved := true; moved; {
+			moved, err = p.Next(t.Context())
+			require.NoError(t, err)
+			got = append(got, p.State().At)
+		}
+		require.Equal(t, slices.Compact([]time.Duration{last, math.MaxInt64}), slices.Compact(got), "frames of %v", step)
+	}
+}
+
 // The part of a nanosecond that a slow rate has left over is played later, and not after a
 // jump.
 func TestPartOfANanosecond(t *testing.T) {
@@ -530,4 +550,37 @@ func TestPartOfANanosecond(t *testing.T) {
 		require.NoError(t, p.Tick(t.Context(), 2))
 		require.Equal(t, map[bool]time.Duration{false: 1, true: 0}[jumps], p.State().At)
 	}
+}
+
+// A pause is counted from the last change, from Play and from each round of a loop.
+func TestPausesAreCounted(t *testing.T) {
+	s := &tape{}
+	s.add(0)
+	s.add(10 * time.Second)
+	start := func(to replay.Moment) (*replay.Player, func(now time.Duration) time.Duration) {
+		p, err := replay.NewPlayer(t.Context(), replay.Open(s, toys, nil), replay.PlayerConfig{From: replay.Moment{Seq: 1}, To: to, Idle: time.Second, Loop: true})
+		require.NoError(t, err)
+		p.Play()
+		return p, func(now time.Duration) time.Duration {
+			require.NoError(t, p.Tick(t.Context(), now))
+			return p.State().At
+		}
+	}
+	to := replay.Moment{Seq: 1, Offset: 900 * ms}
+	p, tick := start(to)
+	for i, want := range []time.Duration{0, 500 * ms, 900 * ms, 0, 500 * ms, 900 * ms, 0} { // no round has a second
+		require.Equal(t, want, tick(time.Duration(i)*500*ms), "tick %d", i)
+	}
+	require.True(t, p.State().Playing)
+
+	// Up to entry 2, a second without a change leads there at once.
+	p, tick = start(replay.Moment{Seq: 2})
+	require.Zero(t, tick(0))
+	require.Equal(t, 999*ms, tick(999*ms))
+	p.Pause()
+	p.Play()
+	require.Equal(t, 999*ms, tick(5*time.Second))
+	require.Equal(t, 1998*ms, tick(5999*ms), "the count begins again with Play")
+	p.Play() // it plays already
+	require.Equal(t, 10*time.Second, tick(6*time.Second))
 }

@@ -68,6 +68,7 @@ type band struct {
 	running  []note // in the order of the entries
 	finished int64
 	sum      uint64
+	longer   time.Duration // all actions are longer by that
 	sink     choreography.CommandSink
 }
 
@@ -81,7 +82,7 @@ func (b *band) Apply(e *eventlog.Entry) {
 	}
 	b.sum += uint64(e.Data[0])
 	if d := e.Data[0]; d > 0 {
-		b.running = append(b.running, note{-1, time.Duration(d) * ms})
+		b.running = append(b.running, note{-1, time.Duration(d)*ms + b.longer})
 		return
 	}
 	for range b.running {
@@ -185,6 +186,19 @@ var toys = projection.Set{{
 	Restore: restoreBand,
 }}
 
+// duo is the toys with a second band, whose actions are longer.
+var duo = projection.Set{toys[0], {
+	Name: "echo", Version: 1,
+	New: func() projection.State { return &band{longer: 7 * ms} },
+	Restore: func(data []byte) (projection.State, error) {
+		st, err := restoreBand(data)
+		if err == nil {
+			st.(*band).longer = 7 * ms
+		}
+		return st, err
+	},
+}}
+
 // album holds images in memory, taken right after their entries.
 type album []projection.Image
 
@@ -197,9 +211,11 @@ func (a album) Nearest(_ context.Context, seq eventlog.Seq) (projection.Image, b
 	return projection.Image{}, false, nil
 }
 
-func takeImages(s *tape, want func(eventlog.Seq) bool) album {
+func takeImages(s *tape, want func(eventlog.Seq) bool) album { return takeImagesOf(toys, s, want) }
+
+func takeImagesOf(set projection.Set, s *tape, want func(eventlog.Seq) bool) album {
 	var a album
-	f := projection.NewFold(toys, genesis)
+	f := projection.NewFold(set, genesis)
 	for i := range s.entries {
 		if err := f.Apply(&s.entries[i]); err != nil {
 			panic(err)

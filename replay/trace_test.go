@@ -124,6 +124,7 @@ type teller struct {
 	t   *testing.T
 	d   *golden.Dice
 	s   *drawnTape
+	set projection.Set
 	r   *replay.Replay
 	out strings.Builder
 }
@@ -238,7 +239,7 @@ func (a *teller) ask() string {
 				other.entries = append(other.entries, e)
 			}
 		}
-		for p, err := range replay.Together(ctx, r, replay.Open(other, toys, nil), over, needs) {
+		for p, err := range replay.Together(ctx, r, replay.Open(other, a.set, nil), over, needs) {
 			if err != nil {
 				a.say(err)
 				break
@@ -344,15 +345,19 @@ func (a *teller) player(from, to replay.Moment) {
 // read as many entries for them.
 func TestRecordedAnswers(t *testing.T) {
 	golden.Trace(t, "testdata/trace.txt", func(step func(name, text string)) {
-		for n := range uint64(700) {
+		for n := range uint64(850) {
 			d := golden.NewDice(n)
 			s := drawTape(d)
+			set := toys
+			if n >= 700 {
+				set = duo
+			}
 			var snaps replay.Snapshots
 			if d.Once(2) {
 				every := eventlog.Seq(1 + d.N(4))
-				snaps = takeImages(s.tape, func(n eventlog.Seq) bool { return n%every == 0 })
+				snaps = takeImagesOf(set, s.tape, func(n eventlog.Seq) bool { return n%every == 0 })
 			}
-			a := &teller{t: t, d: d, s: s, r: replay.Open(s, toys, snaps)}
+			a := &teller{t: t, d: d, s: s, set: set, r: replay.Open(s, set, snaps)}
 			last := drawMoment(d, s)
 			anchors := &notes{last: &last, anchors: map[string]replay.Anchor{"far": {Head: eventlog.Head{Seq: 99}}}}
 			if len(s.entries) > 0 {
@@ -392,7 +397,7 @@ func TestRecordedAnswers(t *testing.T) {
 			if n%3 == 0 {
 				snaps = takeImages(s.tape, func(n eventlog.Seq) bool { return n%700 == 0 })
 			}
-			a := &teller{t: t, d: d, s: s, r: replay.Open(s, toys, snaps)}
+			a := &teller{t: t, d: d, s: s, set: toys, r: replay.Open(s, toys, snaps)}
 			c := a.r.Cursor()
 			for i := range 14 {
 				before := s.reads.Load()

@@ -676,3 +676,35 @@ func TestThinFarApart(t *testing.T) {
 		}
 	}
 }
+
+// A reader has the answers of its store.
+func TestReader(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "snapshots.db"), snapshot.Config{})
+	put(t, s, "a", image(10, 4), image(20, 4))
+	put(t, s, "b", image(5, 4))
+	r := s.Reader()
+	sessions, err := r.Sessions()
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, sessions)
+	list, err := r.List("a")
+	require.NoError(t, err)
+	want, err := s.List("a")
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, want, list)
+	img, err := r.Get("a", 20)
+	require.NoError(t, err)
+	require.Equal(t, image(20, 4), img)
+	_, err = r.Get("a", 15)
+	_, wantErr := s.Get("a", 15)
+	require.Error(t, err)
+	require.Equal(t, wantErr, err)
+	set := projection.Set{{Name: "blob", Version: 1}}
+	img, ok, err := r.Nearest("a", 15, set, anyHead)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, image(10, 4), img)
+	_, ok, err = r.Nearest("a", 20, set, func(eventlog.Head) bool { return false })
+	require.NoError(t, err)
+	require.False(t, ok)
+}

@@ -62,8 +62,12 @@ type Sound struct {
 // recorded. It is not part of the state, and must be set again on a restored stage.
 func (s *Stage) SetMark(text string) { s.mark = text }
 
-// Frame returns the visible stage at the current instant.
+// Frame returns the visible stage at the current instant. Without a stage, for a nil s, it
+// returns nil.
 func (s *Stage) Frame() *Frame {
+	if s == nil {
+		return nil
+	}
 	f := &Frame{At: s.now, Scene: s.scene, Sounds: slices.Clone(s.sounds), Beams: s.frameBeams(), Mark: s.mark}
 	// Moving whole figures would take most of the time of sorting them.
 	type rank struct {

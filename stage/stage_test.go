@@ -426,3 +426,65 @@ func Example() {
 	// 500ms: 40, 40, moving: true
 	// 1s: 100, 40, moving: false
 }
+
+// Each entity has as many members as it has names, and each name has a member.
+func TestMembersOfEntities(t *testing.T) {
+	s := busy(t).stage
+	all, _ := s.Member("entities")
+	entities := all.(members)
+	require.Len(t, entities.Names(), entities.Len())
+	for _, id := range entities.Names() {
+		v, ok := entities.Member(id)
+		require.True(t, ok, id)
+		entity := v.(members)
+		require.Len(t, entity.Names(), entity.Len(), id)
+		for _, name := range entity.Names() {
+			_, ok := entity.Member(name)
+			require.True(t, ok, "%s.%s", id, name)
+		}
+	}
+}
+
+// A stage of an earlier program notes no reference that does not resolve.
+func TestIgnoredReferences(t *testing.T) {
+	for _, ignores := range []bool{false, true} {
+		w := newWorld(stage.Config{})
+		if ignores {
+			w.stage.IgnoreUnresolved()
+		}
+		w.define(t, `[{"on": "go", "steps": [{"action": "flash", "entity": "signal.nobody", "color": "signal.none"}]}]`)
+		w.signal(0, scriptSignal(t, `go {}`))
+		w.advance(time.Second)
+		require.Equal(t, ignores, len(w.stage.Unresolved(0)) == 0)
+	}
+}
+
+// A frame's sounds are those of less than 600 ms ago, up to 64, the oldest first; a loop over
+// them may end at any.
+func TestShownSounds(t *testing.T) {
+	const ms = time.Millisecond
+	f := &stage.Frame{At: 1000 * ms}
+	for _, at := range []time.Duration{0, 400 * ms, 400*ms + 1, 700 * ms, 1000 * ms, 1000*ms + 1, 2000 * ms} {
+		f.Sounds = append(f.Sounds, stage.Sound{At: at})
+	}
+	for end := 1; end <= 4; end++ {
+		var got []time.Duration
+		for s := range f.ShownSounds() {
+			got = append(got, s.At)
+			if len(got) == end {
+				break
+			}
+		}
+		require.Equal(t, []time.Duration{400*ms + 1, 700 * ms, 1000 * ms}[:min(end, 3)], got)
+	}
+	f.Sounds = nil
+	for i := range 70 {
+		f.Sounds = append(f.Sounds, stage.Sound{At: 900*ms + time.Duration(i)})
+	}
+	n := 0
+	for s := range f.ShownSounds() {
+		require.Equal(t, 900*ms+time.Duration(6+n), s.At)
+		n++
+	}
+	require.Equal(t, 64, n)
+}

@@ -55,6 +55,14 @@ func TestReasonsAreFormat(t *testing.T) {
 	chain = append(chain, `{"id":"c","on":"s","steps":[{"action":"include","sequence":"q1001"}]}`)
 	long := strings.Repeat("n", 201)
 	repeated := func(element string, n int) string { return strings.TrimSuffix(strings.Repeat(element+",", n), ",") }
+	numbered := func(n int) string {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf(`"p%d":%d`, i, i))
+		}
+		return strings.Join(members, ",")
+	}
+	require.NoError(t, refusal(t, seq(`"params":{`+numbered(100)+`},"steps":[]`)))
 	for _, c := range []struct {
 		want         string
 		declarations []string
@@ -129,6 +137,7 @@ func TestReasonsAreFormat(t *testing.T) {
 		{`sequence "q": a parameter cannot be called "a b": use letters, digits, _ and -`, []string{seq(`"params":["a b"]`)}},
 		{`sequence "q": two parameters are called "a"`, []string{seq(`"params":["a","a"]`)}},
 		{`sequence "q": more than 100 parameters`, []string{seq(`"params":[` + repeated(`"n"`, 101) + `]`)}},
+		{`sequence "q": more than 100 parameters`, []string{seq(`"params":{` + numbered(101) + `}`)}},
 		{`with must be an object of arguments, not an integer`, []string{seq(`"steps":[]`), steps(`{"action":"include","sequence":"q","with":7}`)}},
 		{`sequence "q" has no parameter "a"; it takes none`, []string{seq(`"steps":[]`), steps(`{"action":"include","sequence":"q","with":{"a":1}}`)}},
 		{`sequence "q" has no parameter "c"; it takes a, b`, []string{seq(`"params":["a","b"],"steps":[]`), steps(`{"action":"include","sequence":"q","with":{"c":1}}`)}},

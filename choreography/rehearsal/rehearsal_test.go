@@ -214,3 +214,18 @@ func TestRunAtMost(t *testing.T) {
 	}
 	assert.Len(t, rehearsal.Run(scenarios[0]), 3)
 }
+
+// A scenario that gives as many commands as the bound has none, wherever in its script it
+// reaches the bound, and one that gives a command less has all of them.
+func TestBoundOfCommands(t *testing.T) {
+	scenarios, diagnostics := rehearsal.Parse("f", []byte(`{"definitions": [{"on": "go", "steps": [{"action": "a"}, {"action": "b"}, {"action": "c"}]}],
+		"script": [{"signal": {"id": "1", "type": "go", "timestamp": 1, "source": "s", "payload": {}}}, {"advance": 1}, {"signal": {"id": "2", "type": "go", "timestamp": 1, "source": "s", "payload": {}}}, {"advance": 1}]}`))
+	require.Empty(t, diagnostics)
+	require.Len(t, rehearsal.Run(scenarios[0]), 6)
+	for limit := range 9 {
+		commands, complete := rehearsal.RunAtMost(scenarios[0], limit)
+		require.Equal(t, limit > 6, complete, limit)
+		require.Len(t, commands, map[bool]int{true: 6}[complete], limit)
+	}
+	require.Empty(t, rehearsal.Remarks("f", []byte(`{"script": [`)))
+}

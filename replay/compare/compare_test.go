@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sajou-dev/sajou-go/eventlog"
+	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay/compare"
 	"github.com/sajou-dev/sajou-go/signal"
 )
@@ -230,3 +231,11 @@ func (long) Head() eventlog.Head { return eventlog.Head{Seq: compare.MaxEntries 
 type short struct{ tape }
 
 func (short) Head() eventlog.Head { return eventlog.Head{Seq: 2} }
+
+// Folds without a stage have no pictures to compare.
+func TestPicturesWithoutAStage(t *testing.T) {
+	bare := projection.NewFold(projection.Set{}, eventlog.Hash{})
+	diff, err := compare.Pictures(bare, bare)
+	require.NoError(t, err)
+	require.Nil(t, diff)
+}

@@ -88,7 +88,7 @@ func (m *meter) atLimit() bool {
 		m.err = context.Cause(m.ctx)
 		return false
 	}
-	if m.steps > StepLimit || m.steps < 0 {
+	if m.steps > StepLimit {
 		m.err = &BudgetError{Limit: StepLimit, Unit: "steps"}
 		return false
 	}

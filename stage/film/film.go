@@ -143,7 +143,10 @@ func (r *Reel) frame(ctx context.Context, fold *projection.Fold) (*stage.Frame, 
 	if err != nil {
 		return nil, err
 	}
-	return f, r.castEpisode(ctx, fold, f)
+	if err := r.castEpisode(ctx, fold, f); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Interval is a range of a session with the session times of its ends.

@@ -138,3 +138,14 @@ func TestAnimateErrors(t *testing.T) {
 		assert.ErrorIsf(t, err, errFull, "after %d bytes: err = %v, want %v", n, err, errFull)
 	}
 }
+
+// An animation of so many frames that they are written as they come has the error of its writer,
+// wherever that fails.
+func TestLongAnimateErrors(t *testing.T) {
+	opt := picture.GIFOptions{Pixels: 16}
+	var b bytes.Buffer
+	require.NoError(t, picture.Animate(&b, walk(66, 0), opt))
+	for _, n := range []int{0, b.Len() / 2, b.Len() - 40, b.Len() - 2, b.Len() - 1} {
+		require.ErrorIs(t, picture.Animate(&failing{after: n}, walk(66, 0), opt), errFull, "after %d of %d bytes", n, b.Len())
+	}
+}
