@@ -211,3 +211,50 @@ func TestMeterBounds(t *testing.T) {
 	require.Equal(t, 1, r.Sessions)
 	require.Equal(t, explore.Rate{N: 0, Of: 1}, r.Beats[0].Landed)
 }
+
+// The median and the 95th percentile of the lateness are the nearest rank, for any number of
+// sessions: the least value that at least half, or 95 of 100, do not exceed.
+func TestLatenessOfManySessions(t *testing.T) {
+	e := parse(t, `{"id": "e", "turn_budget": 0, "beats": [{"id": "b", "description": "d", "character_instruction": "x", "target_turn": 3, "detection_type": "keyword", "detection_criteria": "now"}]}`)
+	var m explore.Meter
+	for n := 1; n <= 42; n++ {
+		// The n-th session lands the beat in turn n.
+		var s director.State
+		var all []signal.Record
+		take := func(records []signal.Record, err error) {
+			t.Helper()
+			require.NoError(t, err)
+			for _, r := range records {
+				require.NoError(t, s.Apply(r.Word, r.Value))
+			}
+			all = append(all, records...)
+		}
+		take(s.Start(e, director.Opening{}))
+		for turn := 1; turn <= n; turn++ {
+			_, records, err := s.Guide(director.TurnInput{Turn: turn})
+			take(records, err)
+			text := "Not yet."
+			if turn == n {
+				text = "Now."
+			}
+			_, records, err = s.Respond(director.Response{Turn: turn, Text: text})
+			take(records, err)
+		}
+		require.NoError(t, m.Session(slices.Values(all)))
+		b := m.Reports()[0].Beats[0]
+		landed := b.Landed.N
+		if landed == 0 {
+			continue // the beat is not directed so long before its target
+		}
+		first := n - landed + 1 // the turn of the least lateness
+		rank := func(hundredths int) int {
+			i := 0
+			for i*100 < landed*hundredths {
+				i++
+			}
+			return first + i - 1 - 3
+		}
+		require.Equal(t, []int{rank(50), rank(95)}, []int{b.Median, b.P95}, "%d landings", landed)
+	}
+	require.Equal(t, 41, m.Reports()[0].Beats[0].Landed.N)
+}

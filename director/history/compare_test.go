@@ -135,7 +135,9 @@ func TestFactsOfDroppedResponse(t *testing.T) {
 
 // Differences are in the order of the events, those of the earlier playing first.
 func TestOrderOfDifferences(t *testing.T) {
-	set := func(flag string) happened { return happened{episode.FlagSet, `{"flag": "` + flag + `", "cause": "start"}`} }
+	set := func(flag string) happened {
+		return happened{episode.FlagSet, `{"flag": "` + flag + `", "cause": "start"}`}
+	}
 	order := func(ds []history.Difference) (all []string) {
 		for _, d := range ds {
 			all = append(all, d.What+" "+d.About)
