@@ -40,7 +40,7 @@ func TestFactsOfEvents(t *testing.T) {
 		{happened{episode.FlagSet, `{"flag": "f", "cause": "beat:b"}`}, "flag", "f", "set by beat:b"},
 		{happened{episode.FlagCleared, `{"flag": "f", "cause": "choice:p/o"}`}, "flag", "f", "cleared by choice:p/o"},
 		{happened{episode.FlagSet, `{"flag": "f", "cause": "signal:17", "outside": true}`}, "flag", "f", "set by a signal"},
-		{happened{episode.FlagCleared, `{"flag": "f", "cause": "effect:18", "outside": true}`}, "flag", "f", "cleared by a effect"},
+		{happened{episode.FlagCleared, `{"flag": "f", "cause": "effect:18", "outside": true}`}, "flag", "f", "cleared by an effect"},
 		{happened{episode.FlagSet, `{"flag": "f", "cause": "elsewhere", "outside": true}`}, "flag", "f", "set by elsewhere"},
 		{happened{episode.ObjectiveCompleted, `{"objective": "g", "cause": "semantic"}`}, "objective", "g", "completed by semantic"},
 		{happened{episode.ObjectiveFailed, `{"objective": "g", "cause": "turn_budget"}`}, "objective", "g", "failed by turn_budget"},
