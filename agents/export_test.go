@@ -14,6 +14,7 @@ var Crosses = crosses
 const (
 	MaxInFlight = maxInFlight
 	MaxTokens   = maxTokens
+	MaxNamed    = maxNamed
 )
 
 // Formats of the reason of a stale context.
