@@ -15,6 +15,7 @@ const (
 	MaxInFlight = maxInFlight
 	MaxTokens   = maxTokens
 	MaxNamed    = maxNamed
+	MaxProblems = maxProblems
 )
 
 // Formats of the reason of a stale context.

@@ -385,3 +385,140 @@ func TestTakeInTurns(t *testing.T) {
 	require.Equal(t, []string{"c2"}, take(0, 2))
 	require.Zero(t, intake.Len())
 }
+
+// Configurations, worlds and registrations are read to the deepest level that they may have;
+// what is deeper is refused before it is read.
+func TestDepthOfDocuments(t *testing.T) {
+	deep := func(levels int) string { return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) }
+	for _, c := range []struct {
+		what string
+		most int // levels of the whole document
+		read func(c *agents.Core, inner string) error
+		// beside is the number of levels around the inner one.
+		beside int
+	}{
+		{"agents: configuration", world.MaxEntityDepth, func(c *agents.Core, inner string) error {
+			_, err := c.Configure(parse(t, `{"unknown":`+inner+`}`))
+			return err
+		}, 1},
+		{"agents: world", world.MaxEntityDepth + 8, func(c *agents.Core, inner string) error {
+			_, err := c.Begin(parse(t, `{"metadata":`+inner+`}`))
+			return err
+		}, 1},
+		{`agents: registration of "n"`, world.MaxEntityDepth + 8, func(c *agents.Core, inner string) error {
+			_, err := c.Register(agents.Registration{AgentID: "n", Policy: parse(t, `{"unknown":`+inner+`}`)})
+			return err
+		}, 2},
+	} {
+		refusal := fmt.Sprintf("%s: deeper than %d levels", c.what, c.most)
+		core, err := agents.NewCore(options)
+		require.NoError(t, err)
+		err = c.read(core, deep(c.most-c.beside))
+		require.Error(t, err, "it is read, and has an unknown member or one that is too large")
+		require.NotContains(t, err.Error(), "levels", c.what)
+		require.EqualError(t, c.read(core, deep(c.most-c.beside+1)), refusal)
+	}
+}
+
+// A configuration under which a registered agent has no settings is refused.
+func TestConfigureForAgents(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Configure(parse(t, `{"classes":{"heavy":{"weight":2}}}`)))
+	r.must(r.core.Register(agents.Registration{AgentID: "n", Class: "heavy"}))
+	r.must(r.core.Register(agents.Registration{AgentID: "a"}))
+	for text, want := range map[string]string{
+		`{"classes":{"light":{}}}`: `agents: agent "n" under this configuration: `,
+		`{}`:                       `agents: agent "n" under this configuration: `,
+		`[]`:                       "agents: configuration: array, want an object",
+	} {
+		records, err := r.core.Configure(parse(t, text))
+		require.ErrorContains(t, err, want, text)
+		require.Nil(t, records)
+	}
+	records, err := r.core.Configure(parse(t, `{"classes":{"heavy":{}}}`))
+	require.NoError(t, err)
+	require.Equal(t, `{"classes":{"heavy":{}}}`, records[0].Value.String())
+	// A record of the other configuration changes nothing.
+	before := string(r.core.AppendState(nil))
+	require.ErrorIs(t, r.core.Apply(r.now, signal.Record{Word: agents.WordConfig, Value: parse(t, `{}`)}).Err, agents.ErrRecord)
+	require.Equal(t, before, string(r.core.AppendState(nil)))
+	fresh, err := agents.NewCore(options)
+	require.NoError(t, err)
+	records, err = fresh.Configure(nil)
+	require.NoError(t, err)
+	require.Equal(t, `{}`, records[0].Value.String())
+}
+
+// cut returns as many bytes of a text as fit, and no part of a character.
+func cut(text string, most int) string {
+	end := 0
+	for i, c := range text {
+		if n := i + len(string(c)); n <= most {
+			end = n
+		}
+	}
+	return text[:end]
+}
+
+// The texts of a refusal have 8 KiB in all and are cut between two characters; problems beyond
+// that, and beyond their greatest number, are left out. The recorded refusal is the one sent.
+func TestTextsOfRefusalsAreBounded(t *testing.T) {
+	const most = 8 << 10
+	problem := func(path, reason int) agents.Problem {
+		return agents.Problem{Path: strings.Repeat("p", path), Reason: strings.Repeat("é", reason/2) + strings.Repeat("r", reason%2)}
+	}
+	for _, found := range [][]agents.Problem{
+		{problem(10, 20)},
+		{problem(0, most)}, {problem(0, most+1)}, {problem(1, most)}, {problem(1, most-1)}, {problem(2, most-1)},
+		{problem(most, 0), problem(1, 1)}, {problem(most-1, 0), problem(1, 1)}, {problem(most-1, 1), problem(1, 1)}, {problem(most-2, 0), problem(1, 4)}, {problem(most+5, 7)},
+		slices.Repeat([]agents.Problem{problem(1, 2)}, agents.MaxProblems), slices.Repeat([]agents.Problem{problem(1, 2)}, agents.MaxProblems+1), slices.Repeat([]agents.Problem{problem(1, 1000)}, 20),
+	} {
+		o := agents.Options{Validators: []agents.Validator{{Name: "v", Check: func(world.ReadOnly, agents.Intent) []agents.Problem { return found }}}}
+		core, err := agents.NewCore(o)
+		require.NoError(t, err)
+		r := newRun(t)
+		r.core = core
+		core.Bind("w", r)
+		r.must(core.Begin(parse(t, `{"entities":{"a":{}},"spatial_index":{"a":[0,0]}}`)))
+		r.must(core.Register(agents.Registration{AgentID: "a"}))
+		var want []agents.Problem
+		left := most
+		for _, p := range found[:min(len(found), agents.MaxProblems)] {
+			if left == 0 {
+				break
+			}
+			if p.Reason == "" {
+				p.Reason = "v" // the validator's name
+			}
+			p.Path = cut(p.Path, left)
+			left -= len(p.Path)
+			p.Reason = cut(p.Reason, left)
+			left -= len(p.Reason)
+			want = append(want, p)
+		}
+		in := speak("a", "r", 0)
+		sent := r.submit(in)
+		require.ErrorIs(t, sent.Err(), agents.ErrInvalid)
+		require.Equal(t, want, sent.Rejection.Problems)
+		again := r.submit(in)
+		require.Equal(t, agents.Duplicate, again.Status)
+		require.Equal(t, sent.Rejection, again.Rejection)
+	}
+}
+
+// A recorded configuration without a value is the empty one, and a state with it is restored.
+func TestConfigurationWithoutValue(t *testing.T) {
+	states := []string{}
+	for _, v := range []signal.Value{nil, parse(t, `{}`)} {
+		c, err := agents.NewCore(options)
+		require.NoError(t, err)
+		require.NoError(t, c.Apply(0, signal.Record{Word: agents.WordConfig, Value: parse(t, `{"authority":"sim"}`)}).Err)
+		require.NoError(t, c.Apply(0, signal.Record{Word: agents.WordConfig, Value: v}).Err)
+		state := c.AppendState(nil)
+		restored, err := agents.RestoreCore(state, options)
+		require.NoError(t, err)
+		require.Equal(t, c.Config(), restored.Config())
+		states = append(states, string(state))
+	}
+	require.Equal(t, states[1], states[0])
+}
