@@ -148,8 +148,13 @@ func TestTokenRequests(t *testing.T) {
 	}
 	// A record of such a token is refused too.
 	for _, forged := range []agents.Token{
-		{AgentID: "nobody", ReqID: "r"}, {AgentID: "a"}, {AgentID: "a", ReqID: key + "r"}, {AgentID: "a", ReqID: "r", Reads: names(agents.MaxNamed+1, 1)},
-		{AgentID: "a", ReqID: "r", Classes: names(agents.MaxNamed+1, 1)}, {AgentID: "a", ReqID: "r", Reads: []string{long + "n"}}, {AgentID: "a", ReqID: "r", Classes: []string{long + "n"}},
+		{AgentID: "nobody", ReqID: "r"},
+		{AgentID: "a"},
+		{AgentID: "a", ReqID: key + "r"},
+		{AgentID: "a", ReqID: "r", Reads: names(agents.MaxNamed+1, 1)},
+		{AgentID: "a", ReqID: "r", Classes: names(agents.MaxNamed+1, 1)},
+		{AgentID: "a", ReqID: "r", Reads: []string{long + "n"}},
+		{AgentID: "a", ReqID: "r", Classes: []string{long + "n"}},
 		{AgentID: "a", ReqID: "r", ContextDigest: strings.Repeat("d", world.MaxID+1)},
 	} {
 		before := string(r.core.AppendState(nil))
@@ -469,8 +474,16 @@ func TestTextsOfRefusalsAreBounded(t *testing.T) {
 	}
 	for _, found := range [][]agents.Problem{
 		{problem(10, 20)},
-		{problem(0, most)}, {problem(0, most+1)}, {problem(1, most)}, {problem(1, most-1)}, {problem(2, most-1)},
-		{problem(most, 0), problem(1, 1)}, {problem(most-1, 0), problem(1, 1)}, {problem(most-1, 1), problem(1, 1)}, {problem(most-2, 0), problem(1, 4)}, {problem(most+5, 7)},
+		{problem(0, most)},
+		{problem(0, most+1)},
+		{problem(1, most)},
+		{problem(1, most-1)},
+		{problem(2, most-1)},
+		{problem(most, 0), problem(1, 1)},
+		{problem(most-1, 0), problem(1, 1)},
+		{problem(most-1, 1), problem(1, 1)},
+		{problem(most-2, 0), problem(1, 4)},
+		{problem(most+5, 7)},
 		slices.Repeat([]agents.Problem{problem(1, 2)}, agents.MaxProblems), slices.Repeat([]agents.Problem{problem(1, 2)}, agents.MaxProblems+1), slices.Repeat([]agents.Problem{problem(1, 1000)}, 20),
 	} {
 		o := agents.Options{Validators: []agents.Validator{{Name: "v", Check: func(world.ReadOnly, agents.Intent) []agents.Problem { return found }}}}

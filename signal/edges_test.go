@@ -65,9 +65,24 @@ func TestOmitZeroOfInterfaces(t *testing.T) {
 	less, more := countZeros(9), countZeros(10)
 	pointer := &less
 	for _, f := range []fields{
-		{}, {I: less}, {I: more}, {I: (*countZeros)(nil)}, {I: &less}, {I: &more},
-		{P: &less}, {P: &more}, {Q: &pointer}, {V: less}, {V: more}, {A: less}, {A: 0}, {A: (*int)(nil)},
-		{L: []countZeros{}}, {L: []countZeros{1}}, {M: map[string]string{}}, {Z: [2]int{0, 1}},
+		{},
+		{I: less},
+		{I: more},
+		{I: (*countZeros)(nil)},
+		{I: &less},
+		{I: &more},
+		{P: &less},
+		{P: &more},
+		{Q: &pointer},
+		{V: less},
+		{V: more},
+		{A: less},
+		{A: 0},
+		{A: (*int)(nil)},
+		{L: []countZeros{}},
+		{L: []countZeros{1}},
+		{M: map[string]string{}},
+		{Z: [2]int{0, 1}},
 	} {
 		f.S.N = int(f.V)
 		want, err := json.Marshal(f)
@@ -94,10 +109,17 @@ func (k *textKey) MarshalText() ([]byte, error) {
 func TestMarshalKeys(t *testing.T) {
 	a, fails := textKey("a"), textKey("fails")
 	for _, m := range []any{
-		map[*textKey]int{&a: 1}, map[*textKey]int{nil: 2, &a: 1},
-		map[int8]int{math.MinInt8: 1, -1: 2, 0: 3, math.MaxInt8: 4}, map[uint8]int{0: 1, math.MaxUint8: 2},
-		map[int64]int{math.MinInt64: 1, math.MaxInt64: 2}, map[uint64]int{math.MaxUint64: 1}, map[uintptr]int{7: 1},
-		map[same]int{1: 1}, map[string]int{"b": 1, "a": 2, "": 3}, map[string]any{"n": nil}, map[textKey]int{"plain": 1},
+		map[*textKey]int{&a: 1},
+		map[*textKey]int{nil: 2, &a: 1},
+		map[int8]int{math.MinInt8: 1, -1: 2, 0: 3, math.MaxInt8: 4},
+		map[uint8]int{0: 1, math.MaxUint8: 2},
+		map[int64]int{math.MinInt64: 1, math.MaxInt64: 2},
+		map[uint64]int{math.MaxUint64: 1},
+		map[uintptr]int{7: 1},
+		map[same]int{1: 1},
+		map[string]int{"b": 1, "a": 2, "": 3},
+		map[string]any{"n": nil},
+		map[textKey]int{"plain": 1},
 	} {
 		want, err := json.Marshal(m)
 		require.NoError(t, err)

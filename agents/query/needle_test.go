@@ -59,14 +59,43 @@ func TestNeedles(t *testing.T) {
 		s, text         string
 		whole, anywhere bool
 	}{
-		{"bob", "bob", true, true}, {"to bob.", "bob", true, true}, {"bobby", "bob", false, true}, {"a bob", "bob", true, true}, {"abob", "bob", false, true},
-		{"bob_", "bob", false, true}, {"_bob", "bob", false, true}, {"bob9", "bob", false, true}, {"0bob", "bob", false, true}, {"bobZ", "bob", false, true}, {"Zbob", "bob", false, true},
-		{"bob-", "bob", true, true}, {"/bob/", "bob", true, true}, {"@bob[", "bob", true, true}, {"`bob{", "bob", true, true}, {":bob/", "bob", true, true}, {"^bob", "bob", true, true},
-		{"bobby bob", "bob", true, true}, {"bobbob", "bob", false, true}, {"bobbob bob", "bob", true, true}, {"bobob", "bob", false, true},
-		{"ébob", "bob", true, true}, {"bobé", "bob", true, true}, {"群bob群", "bob", true, true}, {"x群y", "群", true, true},
-		{"c/d", "c/", true, true}, {"xc/d", "c/", false, true}, {"c/d", "/d", true, true}, {"c/dx", "/d", false, true}, {"c/dx /d", "/d", true, true},
-		{"Bob", "bob", false, false}, {"", "bob", false, false}, {"bo", "bob", false, false}, {"bob", "", false, false}, {"", "", false, false},
-		{"aa a", "a", true, true}, {"aaa", "a", false, true},
+		{"bob", "bob", true, true},
+		{"to bob.", "bob", true, true},
+		{"bobby", "bob", false, true},
+		{"a bob", "bob", true, true},
+		{"abob", "bob", false, true},
+		{"bob_", "bob", false, true},
+		{"_bob", "bob", false, true},
+		{"bob9", "bob", false, true},
+		{"0bob", "bob", false, true},
+		{"bobZ", "bob", false, true},
+		{"Zbob", "bob", false, true},
+		{"bob-", "bob", true, true},
+		{"/bob/", "bob", true, true},
+		{"@bob[", "bob", true, true},
+		{"`bob{", "bob", true, true},
+		{":bob/", "bob", true, true},
+		{"^bob", "bob", true, true},
+		{"bobby bob", "bob", true, true},
+		{"bobbob", "bob", false, true},
+		{"bobbob bob", "bob", true, true},
+		{"bobob", "bob", false, true},
+		{"ébob", "bob", true, true},
+		{"bobé", "bob", true, true},
+		{"群bob群", "bob", true, true},
+		{"x群y", "群", true, true},
+		{"c/d", "c/", true, true},
+		{"xc/d", "c/", false, true},
+		{"c/d", "/d", true, true},
+		{"c/dx", "/d", false, true},
+		{"c/dx /d", "/d", true, true},
+		{"Bob", "bob", false, false},
+		{"", "bob", false, false},
+		{"bo", "bob", false, false},
+		{"bob", "", false, false},
+		{"", "", false, false},
+		{"aa a", "a", true, true},
+		{"aaa", "a", false, true},
 	} {
 		require.Equal(t, c.whole, query.Contains(c.s, c.text, true), "the name %q in %q", c.text, c.s)
 		require.Equal(t, c.anywhere, query.Contains(c.s, c.text, false), "%q in %q", c.text, c.s)
@@ -91,10 +120,24 @@ func TestNeedlesInScalars(t *testing.T) {
 		value, text     string
 		whole, anywhere bool
 	}{
-		{`"bob and ann"`, "ann", true, true}, {`"annie"`, "ann", false, true}, {`"2"`, "2", true, true},
-		{`2`, "2", false, true}, {`2.0`, "2", false, true}, {`2`, "2.0", false, true}, {`2`, "2e0", false, true}, {`3`, "2", false, false}, {`2.5`, "2", false, true}, {`12`, "2", false, true},
-		{`true`, "true", false, true}, {`false`, "als", false, true}, {`true`, "false", false, false}, {`null`, "null", false, true}, {`null`, "", false, false}, {`7`, "", false, false},
-		{`9007199254740993`, "9007199254740992.0", false, false}, {`1`, "1x", false, false},
+		{`"bob and ann"`, "ann", true, true},
+		{`"annie"`, "ann", false, true},
+		{`"2"`, "2", true, true},
+		{`2`, "2", false, true},
+		{`2.0`, "2", false, true},
+		{`2`, "2.0", false, true},
+		{`2`, "2e0", false, true},
+		{`3`, "2", false, false},
+		{`2.5`, "2", false, true},
+		{`12`, "2", false, true},
+		{`true`, "true", false, true},
+		{`false`, "als", false, true},
+		{`true`, "false", false, false},
+		{`null`, "null", false, true},
+		{`null`, "", false, false},
+		{`7`, "", false, false},
+		{`9007199254740993`, "9007199254740992.0", false, false},
+		{`1`, "1x", false, false},
 	} {
 		v, err := signal.ParseValue([]byte(c.value))
 		require.NoError(t, err)
@@ -117,8 +160,16 @@ func TestSameValues(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"", "", true}, {"", "null", false}, {"null", "null", true}, {"1", "1", true}, {"1", "1.0", false}, {"1", "2", false},
-		{`{"a":1,"b":2}`, `{"b":2,"a":1}`, true}, {`[{"a":1,"b":2}]`, `[{"b":2,"a":1}]`, true}, {`[1,2]`, `[2,1]`, false}, {`{"a":1}`, `{"a":1,"b":2}`, false},
+		{"", "", true},
+		{"", "null", false},
+		{"null", "null", true},
+		{"1", "1", true},
+		{"1", "1.0", false},
+		{"1", "2", false},
+		{`{"a":1,"b":2}`, `{"b":2,"a":1}`, true},
+		{`[{"a":1,"b":2}]`, `[{"b":2,"a":1}]`, true},
+		{`[1,2]`, `[2,1]`, false},
+		{`{"a":1}`, `{"a":1,"b":2}`, false},
 	} {
 		require.Equal(t, c.want, query.SameValue(value(c.a), value(c.b)), "%s and %s", c.a, c.b)
 		require.Equal(t, c.want, query.SameValue(value(c.b), value(c.a)), "%s and %s", c.b, c.a)

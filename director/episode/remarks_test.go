@@ -82,8 +82,14 @@ func TestGenreBounds(t *testing.T) {
 		n      int
 		want   string
 	}{
-		{"mandatory", 5, "want 6 to 8 rules, not 5"}, {"mandatory", 6, ""}, {"mandatory", 8, ""}, {"mandatory", 9, "want 6 to 8 rules, not 9"},
-		{"forbidden", 4, "want 5 to 11 rules, not 4"}, {"forbidden", 5, ""}, {"forbidden", 11, ""}, {"forbidden", 12, "want 5 to 11 rules, not 12"},
+		{"mandatory", 5, "want 6 to 8 rules, not 5"},
+		{"mandatory", 6, ""},
+		{"mandatory", 8, ""},
+		{"mandatory", 9, "want 6 to 8 rules, not 9"},
+		{"forbidden", 4, "want 5 to 11 rules, not 4"},
+		{"forbidden", 5, ""},
+		{"forbidden", 11, ""},
+		{"forbidden", 12, "want 5 to 11 rules, not 12"},
 	} {
 		before := mystery[c.member]
 		mystery[c.member] = rules(c.n)
@@ -174,10 +180,15 @@ func TestCirclesOfRules(t *testing.T) {
 		{`{"on": "flagCleared", "flag": "b", "type": "x"}, {"on": "flagSet", "flag": "a", "type": "y"}`, `{"on_signal": "x", "set": "a"}, {"on_signal": "y", "clear": "a"}`, nil},
 		{`{"on": "flagCleared", "flag": "a", "type": "x"}, {"on": "flagSet", "flag": "b", "type": "y"}`, `{"on_signal": "x", "set": "a"}, {"on_signal": "y", "clear": "a"}`, nil},
 		// Through another flag.
-		{`{"on": "flagCleared", "flag": "a", "type": "x"}, {"on": "flagSet", "flag": "b", "type": "y"}, {"on": "flagSet", "flag": "a", "type": "z"}`,
-			`{"on_signal": "x", "set": "b"}, {"on_signal": "y", "set": "a"}, {"on_signal": "z", "clear": "a"}`, []string{"/flag_rules/2"}},
-		{`{"on": "flagCleared", "flag": "a", "type": "x"}, {"on": "flagSet", "flag": "b", "type": "y"}`,
-			`{"on_signal": "x", "set": "b"}, {"on_signal": "y", "set": "a"}, {"on_signal": "z", "clear": "a"}`, nil},
+		{
+			`{"on": "flagCleared", "flag": "a", "type": "x"}, {"on": "flagSet", "flag": "b", "type": "y"}, {"on": "flagSet", "flag": "a", "type": "z"}`,
+			`{"on_signal": "x", "set": "b"}, {"on_signal": "y", "set": "a"}, {"on_signal": "z", "clear": "a"}`,
+			[]string{"/flag_rules/2"},
+		},
+		{
+			`{"on": "flagCleared", "flag": "a", "type": "x"}, {"on": "flagSet", "flag": "b", "type": "y"}`,
+			`{"on_signal": "x", "set": "b"}, {"on_signal": "y", "set": "a"}, {"on_signal": "z", "clear": "a"}`, nil,
+		},
 		// Signals of all flags, of one type twice.
 		{`{"on": "flagCleared", "type": "x"}, {"on": "flagCleared", "type": "x"}, {"on": "flagSet", "type": "x"}`, `{"on_signal": "x", "set": "a"}, {"on_signal": "x", "clear": "a"}`, []string{"/flag_rules/1"}},
 		{`{"on": "flagCleared", "type": "x"}, {"on": "flagSet", "type": "y"}`, `{"on_signal": "x", "set": "a"}, {"on_signal": "y", "clear": "a"}, {"on_signal": "y", "clear": "a"}, {"on_signal": "x", "set": "a"}`, []string{"/flag_rules/1", "/flag_rules/2"}},
@@ -201,12 +212,26 @@ func TestKeywordsFound(t *testing.T) {
 		keyword, response string
 		word, contains    bool
 	}{
-		{"pay", "You pay.", true, true}, {"pay", "You PAY", true, true}, {"pay", "Paying.", false, true}, {"pay", "repay", false, true}, {"pay", "pa y", false, false},
-		{"pay", "(pay)", true, true}, {"pay", "pay", true, true}, {"pay", "", false, false}, {"pay", "paypay pay", true, true},
-		{"apple pie", "An apple  pie.", true, false}, {"apple pie", "apple\npie", true, false}, {"apple  pie", "an apple pie", true, false}, {"apple pie", "apple pies", false, true},
-		{"can't", "I CAN’T.", true, false}, {"can’t", "I can't.", true, false},
-		{"straße", "STRASSE", true, false}, {"STRASSE", "die Straße", true, false}, {"é", "e\u0301", true, false},
-		{"", "x", false, true}, {" ", "x y", false, true},
+		{"pay", "You pay.", true, true},
+		{"pay", "You PAY", true, true},
+		{"pay", "Paying.", false, true},
+		{"pay", "repay", false, true},
+		{"pay", "pa y", false, false},
+		{"pay", "(pay)", true, true},
+		{"pay", "pay", true, true},
+		{"pay", "", false, false},
+		{"pay", "paypay pay", true, true},
+		{"apple pie", "An apple  pie.", true, false},
+		{"apple pie", "apple\npie", true, false},
+		{"apple  pie", "an apple pie", true, false},
+		{"apple pie", "apple pies", false, true},
+		{"can't", "I CAN’T.", true, false},
+		{"can’t", "I can't.", true, false},
+		{"straße", "STRASSE", true, false},
+		{"STRASSE", "die Straße", true, false},
+		{"é", "e\u0301", true, false},
+		{"", "x", false, true},
+		{" ", "x y", false, true},
 	} {
 		require.Equal(t, c.word, episode.Occurs(c.keyword, c.response, false), "%q in %q", c.keyword, c.response)
 		require.Equal(t, c.contains, episode.Occurs(c.keyword, c.response, true), "%q inside %q", c.keyword, c.response)

@@ -25,10 +25,19 @@ func TestKeepsLegacyChoice(t *testing.T) {
 		other *episode.Episode
 		want  bool
 	}{
-		{beat, 0, beat, true}, {beat, 0, second, true}, {second, 0, beat, true},
-		{beat, 0, legacy, false}, {legacy, 0, beat, false}, {second, 0, legacy, false}, {legacy, 0, second, false},
-		{legacy, 0, legacy, true}, {legacy, 0, later, true}, {later, 1, legacy, true}, {later, 0, legacy, false},
-		{beat, 0, none, false}, {legacy, 0, none, false},
+		{beat, 0, beat, true},
+		{beat, 0, second, true},
+		{second, 0, beat, true},
+		{beat, 0, legacy, false},
+		{legacy, 0, beat, false},
+		{second, 0, legacy, false},
+		{legacy, 0, second, false},
+		{legacy, 0, legacy, true},
+		{legacy, 0, later, true},
+		{later, 1, legacy, true},
+		{later, 0, legacy, false},
+		{beat, 0, none, false},
+		{legacy, 0, none, false},
 	} {
 		require.Equal(t, c.want, c.of.KeepsChoice(c.i, c.other), "%s choice %d in %s", c.of.Value(), c.i, c.other.Value())
 	}

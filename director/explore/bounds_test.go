@@ -76,8 +76,17 @@ func TestSubsets(t *testing.T) {
 func TestSumOfPlays(t *testing.T) {
 	const most = math.MaxUint64
 	for _, c := range [][3]uint64{
-		{0, 0, 0}, {1, 2, 3}, {most, 0, most}, {0, most, most}, {most - 1, 1, most}, {1, most - 1, most},
-		{most, 1, most}, {1, most, most}, {most, most, most}, {most - 1, 2, most}, {most / 2, most / 2, most - 1},
+		{0, 0, 0},
+		{1, 2, 3},
+		{most, 0, most},
+		{0, most, most},
+		{most - 1, 1, most},
+		{1, most - 1, most},
+		{most, 1, most},
+		{1, most, most},
+		{most, most, most},
+		{most - 1, 2, most},
+		{most / 2, most / 2, most - 1},
 	} {
 		require.Equal(t, c[2], explore.Sum(c[0], c[1]), c)
 	}
