@@ -7,6 +7,9 @@ import (
 	"github.com/sajou-dev/sajou-go/eventlog"
 )
 
+// ViewStep is the number of view_seqs that have one key of the index.
+const ViewStep = viewStep
+
 // Jumps sets the distance between two entries from which a pass jumps, and returns the
 // function that sets it back.
 func Jumps(entries eventlog.Seq) func() {

@@ -299,6 +299,7 @@ func TestRequestOfManyDeltas(t *testing.T) {
 	require.NoError(t, eng.Close())
 	all := [][2]string{{"bob", "stale"}, {"ada", "long"}, {"bob", "again"}, {"c/d", "short"}}
 	var reports []query.RequestReport
+	named := 0
 	ask := func(from int) (answers []string) {
 		eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: from})
 		require.NoError(t, err)
@@ -308,6 +309,17 @@ func TestRequestOfManyDeltas(t *testing.T) {
 		for _, r := range all {
 			report, err := h.Request(ctx, r[0], r[1])
 			require.NoError(t, err)
+			if list, ok, err := h.RequestCandidates(ctx, r[0], r[1]); ok && r[1] == "again" {
+				// Of what came before the generation the index names the interruption of the
+				// agent, and the deltas whose view_seqs have one key with that of its context.
+				require.NoError(t, err)
+				begun := eventlog.Seq(report.Generations[0].Entry)
+				before, _ := slices.BinarySearch(list, begun)
+				require.Equal(t, eventlog.Seq(reports[0].Generations[0].EndEntry), list[0])
+				require.Greater(t, before, 1)
+				require.Greater(t, list[1]+history.ViewStep, begun)
+				named++
+			}
 			reports = append(reports, report)
 			answers = append(answers, shownReport(t, report))
 		}
@@ -316,7 +328,9 @@ func TestRequestOfManyDeltas(t *testing.T) {
 	plain := ask(-1)
 	require.Equal(t, query.EndStale, reports[0].Generations[0].End)
 	require.Equal(t, query.MaxRecalled, reports[1].Generations[0].Count)
+	require.Zero(t, named)
 	same(t, plain, ask(1))
+	require.Equal(t, 1, named)
 }
 
 // TestDamagedIndex: a question that meets a damaged index has the answer of one without an
