@@ -377,3 +377,22 @@ func TestKindsWithArticle(t *testing.T) {
 	}
 	require.Equal(t, []signal.ValueKind{signal.KindInt, signal.KindUint, signal.KindFloat}, numbers)
 }
+
+// A text that is not UTF-8 is refused at any length, wherever the byte stands.
+func TestCheckValueOfTexts(t *testing.T) {
+	for n := 1; n <= 70; n++ {
+		for _, at := range []int{0, n / 2, n - 1} {
+			text := bytes.Repeat([]byte("x"), n)
+			sound := signal.Text(string(text))
+			_, _, err := signal.CheckValue(sound)
+			require.NoError(t, err)
+			broken := bytes.Clone(sound)
+			broken[len(sound)-n+at] = 0xff
+			_, _, err = signal.CheckValue(broken)
+			require.ErrorIs(t, err, signal.ErrCorrupt, "%d bytes, at %d", n, at)
+			key := append([]byte{0x81}, append(bytes.Clone(broken), 0xc0)...)
+			_, _, err = signal.CheckValue(key)
+			require.ErrorIs(t, err, signal.ErrCorrupt, "a key of %d bytes, at %d", n, at)
+		}
+	}
+}
