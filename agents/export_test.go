@@ -14,6 +14,8 @@ var Crosses = crosses
 const (
 	MaxInFlight = maxInFlight
 	MaxTokens   = maxTokens
+	MaxNamed    = maxNamed
+	MaxProblems = maxProblems
 )
 
 // Formats of the reason of a stale context.

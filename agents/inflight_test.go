@@ -122,3 +122,53 @@ func TestCrosses(t *testing.T) {
 		}
 	})
 }
+
+// TestJoinedDeltas shows that a delta beyond the bound is joined with the last one: the result
+// is one that changes the view if one of the two does, and the agent's own if both are; it
+// conflicts with whatever a generation reads, unless it is the agent's own.
+func TestJoinedDeltas(t *testing.T) {
+	ping := func(source string) agents.EffectDraft { return agents.EffectDraft{Kind: "Ping", SourceID: source} }
+	says := func(source string) agents.EffectDraft {
+		return agents.EffectDraft{Kind: "Speak", SourceID: source, Payload: parse(t, `{"text":"hi"}`)}
+	}
+	const viewed, read = "1m0s view stale_due_to_conflict", "1m0s reads stale_due_to_conflict"
+	for _, c := range []struct {
+		name string
+		last []agents.EffectDraft
+		want []string
+	}{
+		{"nothing is joined", []agents.EffectDraft{ping("b")}, nil},
+		{"neither changes the view", []agents.EffectDraft{ping("b"), ping("b")}, []string{read}},
+		{"the first changes the view", []agents.EffectDraft{says("b"), ping("b")}, []string{read, viewed}},
+		{"the second changes the view", []agents.EffectDraft{ping("b"), says("b")}, []string{read, viewed}},
+		{"one of three changes the view", []agents.EffectDraft{says("b"), ping("b"), ping("b")}, []string{read, viewed}},
+		{"both are the agent's own", []agents.EffectDraft{says("a"), says("a")}, nil},
+		{"the first is the agent's own", []agents.EffectDraft{ping("a"), says("b")}, []string{read, viewed}},
+		{"the second is the agent's own", []agents.EffectDraft{says("b"), ping("a")}, []string{read, viewed}},
+		{"the agent's own and one without a change", []agents.EffectDraft{ping("a"), ping("b")}, []string{read}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRun(t)
+			r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"spatial_index":{"a":[0,0],"b":[1,0]}}`)))
+			r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"interrupt":"only_conflict","debounce_ms":0,"latency_model":60000,"deadline_ms":0}`)}))
+			r.issue("view")
+			r.issue("reads", "/entities/elsewhere")
+			for range agents.MaxInFlight - 1 {
+				r.draft(ping("b"))
+			}
+			for _, last := range c.last {
+				r.draft(last)
+			}
+			r.checkState()
+			r.pass(time.Minute)
+			var got []string
+			for line := range strings.Lines(r.cancelled()) {
+				got = append(got, line[:strings.Index(line, "conflict")+len("conflict")])
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package director_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -356,4 +357,63 @@ func TestOffers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, s.Pending())
 	assert.Empty(t, s.Open())
+}
+
+// An event that an episode starts is refused without the episode that was declared, with an
+// energy that does not exist and with a flag that has no name; the flags of the episode before
+// stay, with their causes, and those that are given are set by the start.
+func TestForgedStarts(t *testing.T) {
+	e := parse(t, `{"id": "e", "flags": ["a", "b", "c"]}`)
+	event := func(members string) string {
+		return `{"episode": "e", "digest": "` + e.Digest().String() + `", "doctrine": "` + e.Doctrine.Digest().String() + `"` + members + `}`
+	}
+	for members, want := range map[string]string{
+		`, "energy": "playful"`:                      "",
+		`, "energy": "playful", "flags": null`:       "",
+		`, "energy": "playful", "flags": []`:         "",
+		`, "energy": "playful", "flags": ["a", "b"]`: "",
+		`, "energy": "playful", "flags": ["a", ""]`:  "a flag without a name",
+		`, "energy": "playful", "flags": ["a", 7]`:   "a flag without a name",
+		`, "energy": "playful", "flags": [null]`:     "a flag without a name",
+		`, "energy": "wild"`:                         "no such energy",
+		`, "energy": 7`:                              "no such energy",
+		``:                                           "no such energy",
+		`, "energy": ""`:                             "no such energy",
+		`, "energy": "playful", "flags": ["a", "a"]`: "",
+	} {
+		var s director.State
+		require.NoError(t, s.Declare(e.Value()))
+		before := s.AppendState(nil)
+		err := s.Apply(episode.EpisodeStarted, value(t, event(members)))
+		if want == "" {
+			require.NoError(t, err, members)
+			require.NotNil(t, s.Episode())
+			require.Nil(t, s.Declared())
+			continue
+		}
+		require.ErrorIs(t, err, director.ErrRecord)
+		require.ErrorContains(t, err, want, members)
+		require.Equal(t, before, s.AppendState(nil))
+	}
+	var s director.State
+	require.ErrorIs(t, s.Apply(episode.EpisodeStarted, value(t, event(`, "energy": "playful"`))), director.ErrRecord, "nothing is declared")
+	play(t, &s, must(s.Start(e, director.Opening{Flags: []string{"b", "a"}})))
+	flags := func() string {
+		view := s.View().(map[string]any)
+		return string(asJSON(t, view["flags"]))
+	}
+	first := flags()
+	play(t, &s, must(s.Start(e, director.Opening{Flags: []string{"c"}})))
+	for _, name := range []string{"a", "b", "c"} {
+		require.Contains(t, flags(), `"`+name+`"`)
+	}
+	require.NotContains(t, first, `"c"`)
+}
+
+// asJSON returns a value as JSON.
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return text
 }

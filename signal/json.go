@@ -25,7 +25,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	dst, size := appendValue(nil, v, 0)
-	if size != len(v) {
+	if size == 0 || size != len(v) {
 		return nil, errors.New("signal: marshal a malformed value")
 	}
 	return dst, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -123,7 +124,7 @@ func staleDeeds() (deeds []villageDeed) {
 
 // TestViewsIndex: what agents knew, and what became of their requests, is the same with an
 // index, also if the session has grown since, and where the index jumps from entry to entry.
-// A trace keeps which entries it jumps to.
+// A trace keeps which entries it names and jumps to.
 func TestViewsIndex(t *testing.T) {
 	golden.Trace(t, "testdata/passes.txt", func(step func(name, text string)) { testViewsIndex(t, step) })
 }
@@ -188,11 +189,72 @@ func testViewsIndex(t *testing.T, step func(name, text string)) {
 		}
 		read = func(question, passes string) { step(fmt.Sprintf("%d %s", n, question), passes) }
 		same(t, grown, ask(1)) // it is built again
+		named(ctx, t, store, func(question, entries string) { step(fmt.Sprintf("%d %s named", n, question), entries) })
 	}
 	require.Positive(t, putOff)
 	for _, end := range []query.GenerationEnd{query.EndNone, query.EndStale, query.EndReplaced, query.EndDeadline, query.EndLeft} {
 		require.Positive(t, ends[end], end)
 	}
+}
+
+// named tells the entries that the index of a store names for each question. Those about
+// registrations are the ones of the log.
+func named(ctx context.Context, t *testing.T, store string, tell func(question, entries string)) {
+	eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: 1})
+	require.NoError(t, err)
+	defer func() { _ = eng.Close() }()
+	h, err := eng.AgentHistory("village")
+	require.NoError(t, err)
+	r, err := eng.Replay("village")
+	require.NoError(t, err)
+	registered := map[string][]eventlog.Seq{}
+	var first []eventlog.Seq
+	for e, err := range r.Entries(ctx, 1) {
+		require.NoError(t, err)
+		if record, err := session.WorldRecordOf(&e); err == nil && record.Word == agents.WordAgent {
+			id := record.Value.TextOf("agent_id")
+			if registered[id] == nil {
+				first = append(first, e.Seq)
+			}
+			registered[id] = append(registered[id], e.Seq)
+		}
+	}
+	head := r.Head().Seq
+	for _, agent := range append([]string{"nobody"}, villagerNames...) {
+		for _, reqID := range []string{"1", "2", "3", "1b", "none"} {
+			list, ok, err := h.RequestCandidates(ctx, agent, reqID)
+			require.NoError(t, err)
+			require.True(t, ok)
+			tell(agent+" "+reqID, fmt.Sprint(list))
+		}
+		for _, text := range []string{"/visible_entities/box", "/visible_entities/ann/position", "/visible_relationships/ann"} {
+			path, err := jsondoc.ParsePointer(text)
+			require.NoError(t, err)
+			list, ok, err := h.PathCandidates(ctx, agent, path)
+			require.NoError(t, err)
+			require.True(t, ok)
+			tell(agent+" "+text, fmt.Sprint(list))
+		}
+		for _, upTo := range append(slices.Clone(registered[agent]), head, 1) {
+			var want []eventlog.Seq
+			for _, seq := range registered[agent] {
+				if seq <= upTo {
+					want = append(want, seq)
+				}
+			}
+			want = want[max(0, len(want)-16):]
+			if want == nil { // unknown so far: all agents are told
+				n, _ := slices.BinarySearch(first, upTo+1)
+				want = first[:n]
+			}
+			list, err := h.Registrations(ctx, upTo, agent)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(want), fmt.Sprint(list), "%s up to %d", agent, upTo)
+		}
+	}
+	_, ok, err := h.PathCandidates(ctx, "ann", jsondoc.Pointer{"visible_entities"})
+	require.NoError(t, err)
+	require.False(t, ok, "no table names the entries of a whole view")
 }
 
 // TestRequestOfManyDeltas: a generation that became stale after more deltas than are kept
@@ -237,6 +299,7 @@ func TestRequestOfManyDeltas(t *testing.T) {
 	require.NoError(t, eng.Close())
 	all := [][2]string{{"bob", "stale"}, {"ada", "long"}, {"bob", "again"}, {"c/d", "short"}}
 	var reports []query.RequestReport
+	named := 0
 	ask := func(from int) (answers []string) {
 		eng, err := sajou.Open(store, sajou.Config{ReadOnly: true, IndexFrom: from})
 		require.NoError(t, err)
@@ -246,6 +309,17 @@ func TestRequestOfManyDeltas(t *testing.T) {
 		for _, r := range all {
 			report, err := h.Request(ctx, r[0], r[1])
 			require.NoError(t, err)
+			if list, ok, err := h.RequestCandidates(ctx, r[0], r[1]); ok && r[1] == "again" {
+				// Of what came before the generation the index names the interruption of the
+				// agent, and the deltas whose view_seqs have one key with that of its context.
+				require.NoError(t, err)
+				begun := eventlog.Seq(report.Generations[0].Entry)
+				before, _ := slices.BinarySearch(list, begun)
+				require.Equal(t, eventlog.Seq(reports[0].Generations[0].EndEntry), list[0])
+				require.Greater(t, before, 1)
+				require.Greater(t, list[1]+history.ViewStep, begun)
+				named++
+			}
 			reports = append(reports, report)
 			answers = append(answers, shownReport(t, report))
 		}
@@ -254,7 +328,9 @@ func TestRequestOfManyDeltas(t *testing.T) {
 	plain := ask(-1)
 	require.Equal(t, query.EndStale, reports[0].Generations[0].End)
 	require.Equal(t, query.MaxRecalled, reports[1].Generations[0].Count)
+	require.Zero(t, named)
 	same(t, plain, ask(1))
+	require.Equal(t, 1, named)
 }
 
 // TestDamagedIndex: a question that meets a damaged index has the answer of one without an

@@ -93,3 +93,70 @@ func TestSeriesPlaces(t *testing.T) {
 	}, places(text("un", "un", "un", "un", "nowhere")))
 	require.Empty(t, places(text("p", "o", "b", "c", "two")))
 }
+
+// The members of the episode itself are an objective if it has a description or a condition;
+// the flags that its effects set are then reported. Without either the effects are none.
+func TestSeriesPrimaryObjective(t *testing.T) {
+	const effects = `"on_success": {"set_flag": "s"}, "on_failure": {"set_flag": "f"}`
+	unread := []string{"/on_success/set_flag", "/on_failure/set_flag"}
+	for text, want := range map[string][]string{
+		`{"id": "e", "user_objective": "w", ` + effects + `}`:                                                                                         unread,
+		`{"id": "e", "success_condition": "turn:3", ` + effects + `}`:                                                                                 unread,
+		`{"id": "e", "user_objective": "w", "success_condition": "turn:3", ` + effects + `}`:                                                          unread,
+		`{"id": "e", ` + effects + `}`:                                                                                                                nil,
+		`{"id": "e", "user_objective": "w", "success_condition": "turn:3", "flags": ["s"], ` + effects + `}`:                                          unread,
+		`{"id": "e", "user_objective": "w", "success_condition": "turn:3", "flag_context_rules": [{"if_flag": "s", "inject": "x"}], ` + effects + `}`: {"/on_failure/set_flag"},
+		`{"id": "e", "user_objective": "w", "success_condition": "turn:3", "signals": [{"on": "flagSet", "type": "x"}], ` + effects + `}`:             nil,
+		`{"id": "e", "user_objective": "w", "success_condition": "turn:3", "signals": [{"on": "flagCleared", "type": "x"}], ` + effects + `}`:         nil,
+		`{"id": "e", "user_objective": "w", "success_condition": "turn:3", "signals": [{"on": "turnOpened", "type": "x"}], ` + effects + `}`:          unread,
+	} {
+		_, all := episode.ParseSeries(episode.SourceFile{File: "e", Text: []byte(text)})
+		var got []string
+		for _, d := range all[0] {
+			if strings.Contains(d.Message, "nothing reads the flag") {
+				got = append(got, d.Pointer)
+			}
+		}
+		require.Equal(t, want, got, text)
+	}
+}
+
+// An episode that is refused reads whatever it may, so no flag is reported then, wherever it
+// stands; several episodes may have no id.
+func TestSeriesRefused(t *testing.T) {
+	source := func(text string) episode.SourceFile { return episode.SourceFile{File: "e", Text: []byte(text)} }
+	sets := source(`{"id": "sets", "user_objective": "w", "success_condition": "turn:3", "on_success": {"set_flag": "s", "suggest_episode": "nowhere"}}`)
+	tells := source(`{"id": "tells", "signals": [{"on": "flagSet", "type": "x"}]}`)
+	nameless := source(`{"user_objective": "w", "success_condition": "turn:3"}`)
+	const unread, unknown = `nothing reads the flag "s": no beat, objective or rule depends on it`, `unknown episode "nowhere"`
+	for _, tc := range []struct {
+		sources []episode.SourceFile
+		want    []string
+		good    int
+	}{
+		{[]episode.SourceFile{sets}, []string{unread}, 1},
+		{[]episode.SourceFile{sets, nameless}, []string{unread, unknown}, 2},
+		{[]episode.SourceFile{nameless, sets, nameless}, []string{unread, unknown}, 3},
+		{[]episode.SourceFile{sets, tells}, []string{unknown}, 2},
+		{[]episode.SourceFile{tells, sets}, []string{unknown}, 2},
+		{[]episode.SourceFile{sets, source(`{"id": 7}`)}, []string{"want a string, not an integer"}, 1},
+		{[]episode.SourceFile{source(`{"id": 7}`), sets}, []string{"want a string, not an integer"}, 1},
+		{[]episode.SourceFile{source(`{`), sets}, []string{"the text ends where a key should be"}, 1},
+	} {
+		episodes, all := episode.ParseSeries(tc.sources...)
+		var got []string
+		for _, ds := range all {
+			for _, d := range ds {
+				got = append(got, d.Message)
+			}
+		}
+		require.ElementsMatch(t, tc.want, got)
+		good := 0
+		for _, e := range episodes {
+			if e != nil {
+				good++
+			}
+		}
+		require.Equal(t, tc.good, good)
+	}
+}

@@ -201,6 +201,9 @@ func landingText(v signal.Value) string {
 func causeText(v signal.Value) string {
 	cause := v.TextOf("cause")
 	if kind, _, ok := strings.Cut(cause, ":"); ok && v.BoolOf("outside") {
+		if kind == episode.OfEffect.String() {
+			return "an " + kind
+		}
 		return "a " + kind
 	}
 	return cause
