@@ -107,7 +107,7 @@ func sweepBeside(disk vfs.FS, parent, base string) {
 		s := Directory{Names: inside}
 		if len(inside) > 0 {
 			// An empty LOCK that no process holds.
-			if !slices.Contains(inside, LockName) || !s.emptyLock(disk, folder) {
+			if empty, err := s.emptyLock(disk, folder); !slices.Contains(inside, LockName) || err != nil || !empty {
 				continue
 			}
 			lock, err := pebble.LockDirectory(folder, disk)
