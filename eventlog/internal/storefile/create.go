@@ -74,8 +74,10 @@ func CreateBeside(disk vfs.FS, dir string, build Builder) (created bool, made []
 		return false, made, discard(err)
 	}
 	// Rename would replace an empty directory, and on some file systems any.
-	if _, err := disk.Stat(dir); !IsMissing(err) {
+	if _, err := disk.Stat(dir); err == nil {
 		return false, made, discard(nil)
+	} else if !IsMissing(err) {
+		return false, made, discard(err)
 	}
 	if err := disk.Rename(sibling, dir); err != nil {
 		if _, exists := disk.Stat(dir); exists == nil {
