@@ -38,17 +38,19 @@ func keysOf(dir string, fs vfs.FS) (string, error) {
 	return b.String(), l.Close()
 }
 
+// faultyWork is a call that a failing disk meets.
+type faultyWork struct {
+	files    directory
+	readOnly bool
+	step     int // from one operation that fails to the next, with -short
+	// do returns all results; "" if they tell a doubt. Without the faults the disk is mem.
+	do func(fs, mem vfs.FS) (string, error)
+}
+
 // Each operation on the disk fails in turn while a store is repaired, copied, read or
 // changed. The call then returns an error, or has the result of a disk that does not fail; a
 // repair may also report a doubt. A store that is only read is as it was.
 func TestEveryOperationFails(t *testing.T) {
-	type work struct {
-		files    directory
-		readOnly bool
-		step     int // from one operation that fails to the next, with -short
-		// do returns all results; "" if they tell a doubt. Without the faults the disk is mem.
-		do func(fs, mem vfs.FS) (string, error)
-	}
 	opened := func(cfg eventlog.Config, do func(l *eventlog.Log) (string, error)) func(fs, mem vfs.FS) (string, error) {
 		return func(fs, _ vfs.FS) (string, error) {
 			cfg := cfg
@@ -90,17 +92,24 @@ func TestEveryOperationFails(t *testing.T) {
 	disk, _ := threeSessions(t)
 	closed := directoryOf(t, disk)
 	killed := victimLife(t, "s", 2, 9, 0, byKill).files
-	works := map[string]work{
-		"read":                     {closed, true, 1, opened(eventlog.Config{ReadOnly: true}, sessions)},
-		"read of a killed process": {killed, true, 1, opened(eventlog.Config{ReadOnly: true}, sessions)},
-		"repair": {closed, true, 7, func(fs, mem vfs.FS) (string, error) {
+	works := map[string]faultyWork{
+		"read":                     {closed, true, 5, opened(eventlog.Config{ReadOnly: true}, sessions)},
+		"read of a killed process": {killed, true, 5, opened(eventlog.Config{ReadOnly: true}, sessions)},
+		"repair": {closed, true, 29, func(fs, mem vfs.FS) (string, error) {
 			r, err := eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: fs})
 			if err != nil || !r.Whole() {
 				return "", err
 			}
 			return keysOf("copy", mem)
 		}},
-		"write": {closed, false, 3, opened(eventlog.Config{}, func(l *eventlog.Log) (string, error) {
+		"repair of a killed process": {killed, true, 29, func(fs, mem vfs.FS) (string, error) {
+			r, err := eventlog.Repair(t.Context(), "store", "copy", eventlog.Config{FS: fs})
+			if err != nil || !r.Whole() {
+				return "", err
+			}
+			return keysOf("copy", mem)
+		}},
+		"write": {closed, false, 11, opened(eventlog.Config{}, func(l *eventlog.Log) (string, error) {
 			s, err := l.Session("a")
 			if err != nil {
 				return "", err
@@ -111,11 +120,11 @@ func TestEveryOperationFails(t *testing.T) {
 			}
 			return head.String(), err
 		})},
-		"backup": {closed, false, 3, opened(eventlog.Config{ReadOnly: true}, func(l *eventlog.Log) (string, error) {
+		"backup": {closed, false, 11, opened(eventlog.Config{ReadOnly: true}, func(l *eventlog.Log) (string, error) {
 			reports, err := l.Backup(t.Context(), "copy")
 			return fmt.Sprint(reports), err
 		})},
-		"delete": {closed, false, 3, opened(eventlog.Config{}, func(l *eventlog.Log) (string, error) {
+		"delete": {closed, false, 11, opened(eventlog.Config{}, func(l *eventlog.Log) (string, error) {
 			tomb, err := l.Delete(t.Context(), "a", noon)
 			return fmt.Sprint(tomb), err
 		})},
@@ -127,43 +136,60 @@ func TestEveryOperationFails(t *testing.T) {
 			want, err := w.do(disk, disk)
 			require.NoError(t, err)
 			require.NotEmpty(t, want)
-			count := map[string]int{}
-			for at := int64(1); ; at += int64(stride(w.step)) {
-				mem := w.files.onDisk(t)
-				var n atomic.Int64
-				var what atomic.Pointer[string]
-				fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-					if op.Kind == errorfs.OpFileClose || n.Add(1) != at {
-						return nil
-					}
-					text := fmt.Sprint(op.Kind, " ", op.Path)
-					what.Store(&text)
-					return errDisk
-				}))
-				var got string
-				within(t, name, func() { got, err = w.do(fs, mem) })
-				if n.Load() < at {
-					t.Log(at, count)
-					break
+			for _, few := range []bool{false, true} {
+				step := int64(1)
+				if !few {
+					step = int64(stride(w.step))
 				}
-				switch {
-				case err != nil:
-					count["error"]++
-					assert.ErrorContains(t, err, errDisk.Error(), "%d: %s", at, *what.Load())
-				case got == "":
-					count["doubt"]++
-				default:
-					count["whole"]++
-					assert.Equal(t, want, got, "%d: %s", at, *what.Load())
-				}
-				if w.readOnly {
-					assert.True(t, directoryOf(t, mem).equal(w.files), "%d: %s: the store was changed", at, *what.Load())
-				}
-				l, err := eventlog.Open("store", eventlog.Config{FS: mem})
-				if assert.NoError(t, err, "%d: %s: on the repaired disk", at, *what.Load()) {
-					assert.NoError(t, l.Close())
+				for at := int64(1); w.fails(t, want, at, few); at += step {
 				}
 			}
 		})
 	}
+}
+
+// fails has one operation fail: that of a number among all, or among those of which there are
+// few. It returns false if there are not so many.
+func (w faultyWork) fails(t *testing.T, want string, at int64, few bool) bool {
+	t.Helper()
+	mem := w.files.onDisk(t)
+	var n atomic.Int64
+	var what atomic.Pointer[string]
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpFileClose:
+			return nil
+		case errorfs.OpList, errorfs.OpRename, errorfs.OpMkdirAll, errorfs.OpOpenDir:
+		default:
+			if few {
+				return nil
+			}
+		}
+		if n.Add(1) != at {
+			return nil
+		}
+		text := fmt.Sprint(op.Kind, " ", op.Path)
+		what.Store(&text)
+		return errDisk
+	}))
+	var got string
+	var err error
+	within(t, t.Name(), func() { got, err = w.do(fs, mem) })
+	if n.Load() < at {
+		return false
+	}
+	switch {
+	case err != nil:
+		assert.ErrorContains(t, err, errDisk.Error(), "%d: %s", at, *what.Load())
+	case got != "": // else there is a doubt
+		assert.Equal(t, want, got, "%d: %s", at, *what.Load())
+	}
+	if w.readOnly {
+		assert.True(t, directoryOf(t, mem).equal(w.files), "%d: %s: the store was changed", at, *what.Load())
+	}
+	l, err := eventlog.Open("store", eventlog.Config{FS: mem})
+	if assert.NoError(t, err, "%d: %s: on the repaired disk", at, *what.Load()) {
+		assert.NoError(t, l.Close())
+	}
+	return true
 }
