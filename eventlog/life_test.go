@@ -120,9 +120,9 @@ func (l *life) ctx() context.Context {
 	return ctx
 }
 
-func (l *life) entries(s *eventlog.Session, ctx context.Context) {
+func (l *life) entries(s *eventlog.Session) {
 	n := 0
-	for e, err := range s.Entries(ctx, eventlog.Seq(l.N(12))) {
+	for e, err := range s.Entries(l.t.Context(), eventlog.Seq(l.N(12))) {
 		l.tell(e.Seq, e.Hash, e.Kind, e.At, e.Key, e.Batch, fmt.Sprintf("%x", e.Data), len(e.Body), err)
 		if n++; n > 3 && l.Once(4) {
 			break
@@ -309,7 +309,7 @@ func (l *life) step() {
 		l.report(l.log.RebuildKeys(l.t.Context(), l.name(), verify.Options{}))
 	case 14, 15:
 		if s := l.session(); s != nil {
-			l.entries(s, l.t.Context())
+			l.entries(s)
 			e, err := s.Entry(l.t.Context(), eventlog.Seq(l.N(12)))
 			l.tell("entry", e.Seq, e.Hash, err)
 			seq, ok, err := s.Readable(l.ctx(), eventlog.Seq(l.N(12)))

@@ -65,21 +65,27 @@ func (r *reports) IntentsWaiting(world, agent string, n int) { r.add("intents", 
 func (r *reports) Delivered(world, agent string, after time.Duration) {
 	r.add("delivered", world, agent, after)
 }
+
 func (r *reports) Undelivered(world, agent string, why agentslive.DropReason, n int) {
 	r.add("undelivered", world, agent, why, n)
 }
+
 func (r *reports) ObservationsWaiting(world, agent string, n int) {
 	r.add("observations", world, agent, n)
 }
+
 func (r *reports) Cancelled(world, agent string, why agentslive.CancelKind) {
 	r.add("cancelled", world, agent, why)
 }
+
 func (r *reports) Halted(world, agent string, after time.Duration) {
 	r.add("halted", world, agent, after)
 }
+
 func (r *reports) StreamEnded(_ context.Context, s agentslive.EndedStream) {
 	r.add("stream", fmt.Sprintf("%+v", s))
 }
+
 func (r *reports) BreakerChanged(world, agent string, to flow.BreakerState) {
 	r.add("breaker", world, agent, to)
 }
