@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -612,4 +613,56 @@ func TestSurveyOfTombstones(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, infos, 2)
 	require.True(t, slices.ContainsFunc(infos, func(i eventlog.SessionInfo) bool { return i.Name == "c" }))
+}
+
+// On a handle from before the deletion, each call about the session is refused with the
+// tombstone, whichever entry it asks for.
+func TestCallsOfADeletedSession(t *testing.T) {
+	l := open(t, vfs.NewMem(), eventlog.Config{})
+	s := session(t, l, "a")
+	head := must(t, s, eventlog.Batch{Drafts: drafts(1, 3)})
+	tomb, err := l.Delete(t.Context(), "a", noon)
+	require.NoError(t, err)
+	want := (&eventlog.DeletedError{Tombstone: tomb}).Error()
+	for seq := range head.Seq + 3 {
+		for _, entries := range []iter.Seq2[eventlog.Entry, error]{s.Entries(t.Context(), seq), s.Follow(t.Context(), seq)} {
+			n := 0
+			for e, err := range entries {
+				n++
+				require.EqualError(t, err, want, "from %d", seq)
+				assert.Zero(t, e)
+			}
+			assert.Equal(t, 1, n, "from %d", seq)
+		}
+		require.EqualError(t, s.WaitDurable(t.Context(), seq), want)
+		_, _, err := s.Readable(t.Context(), seq)
+		require.EqualError(t, err, want)
+		if _, err := s.Entry(t.Context(), seq); seq == 0 {
+			require.EqualError(t, err, `eventlog: invalid: session "a" has no entry 0, its last is 3`)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	}
+	assert.False(t, s.Exists())
+	assert.Equal(t, head, s.Head())
+	_, err = s.Append(t.Context(), eventlog.Batch{Drafts: drafts(4, 1)})
+	require.EqualError(t, err, want)
+	require.NoError(t, s.Write(t.Context(), func(r *eventlog.Round) {
+		_, err := r.Repeat("k")
+		require.EqualError(t, err, want)
+		_, err = r.Stage(eventlog.Batch{Drafts: drafts(4, 1)})
+		require.EqualError(t, err, want)
+	}))
+	_, err = l.Session("a")
+	require.EqualError(t, err, want)
+	_, err = l.Verify(t.Context(), "a", verify.Options{})
+	require.EqualError(t, err, want)
+	_, err = l.RebuildKeys(t.Context(), "a", verify.Options{})
+	require.EqualError(t, err, want)
+	size, err := l.DiskSize(t.Context(), "a")
+	require.NoError(t, err)
+	assert.Zero(t, size)
+	again, err := l.Delete(t.Context(), "a", noon.Add(1))
+	require.NoError(t, err)
+	assert.Equal(t, tomb, again)
 }

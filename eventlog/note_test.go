@@ -912,3 +912,64 @@ func TestHoleBeforeTheWriteAheadLog(t *testing.T) {
 		require.NoError(t, l.Close())
 	}
 }
+
+// Wherever a file of the write-ahead log breaks, the first as well as the last, and whether or
+// not Pebble refuses the store for it: the loss names that file and a place in front of the
+// break, what is in front of it is there, and a store that accepts the loss is whole.
+func TestEachBreakIsALoss(t *testing.T) {
+	left, acks := severalLogs(t)
+	names := logs(t, left)
+	broken := map[int]bool{}
+	for i, name := range names {
+		whole := readFile(t, left, "store/"+name)
+		end := logEnd(t, left, name)
+		if end == 0 {
+			continue
+		}
+		for what, damage := range map[string]func(b []byte, at int) []byte{
+			"flipped": func(b []byte, at int) []byte { b[at] ^= 1; return b },
+			"cut":     func(b []byte, at int) []byte { return b[:at] },
+		} {
+			for _, at := range []int{30, end / 2}[i%2 : i%2+1] {
+				where := fmt.Sprintf("%s %s at byte %d of %d", name, what, at, end)
+				files := directoryOf(t, left).with(name, damage(bytes.Clone(whole), at))
+				fs := files.onDisk(t)
+				l, err := eventlog.Open("store", eventlog.Config{FS: fs, ReadOnly: true})
+				require.NoError(t, err, where)
+				loss := l.Loss()
+				require.NotNil(t, loss, where)
+				if i < len(names)-1 || loss.File != "" { // at the end only the notes prove the loss
+					assert.Equal(t, name, loss.File, where)
+				}
+				assert.LessOrEqual(t, loss.Offset, int64(at), where)
+				assert.NotEmpty(t, loss.Losses, where)
+				for _, lost := range loss.Losses {
+					assert.Less(t, lost.Have.Seq, acks[lost.Session].Seq, where)
+					s, err := l.Session(lost.Session)
+					require.NoError(t, err)
+					assert.Equal(t, lost.Have, s.Head(), where)
+				}
+				require.NoError(t, l.Close())
+				assert.True(t, directoryOf(t, fs).equal(files), where)
+				_, err = eventlog.Open("store", eventlog.Config{FS: fs})
+				require.ErrorIs(t, err, eventlog.ErrLost, where)
+				require.EqualError(t, err, loss.Error(), where)
+				l, err = eventlog.Open("store", eventlog.Config{FS: fs, AcceptLoss: true})
+				require.NoError(t, err, where)
+				holding := acknowledged{}
+				maps.Copy(holding, acks)
+				for _, lost := range loss.Losses {
+					holding[lost.Session] = lost.Have
+				}
+				holds(t, l, holding, where)
+				require.NoError(t, l.Close())
+				l, err = eventlog.Open("store", eventlog.Config{FS: fs})
+				require.NoError(t, err, where)
+				assert.Nil(t, l.Loss(), where)
+				require.NoError(t, l.Close())
+				broken[i] = true
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, len(broken), 3)
+}

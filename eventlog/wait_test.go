@@ -262,3 +262,33 @@ func TestCloseWaitsForLeaders(t *testing.T) {
 		require.NoError(t, <-closed)
 	})
 }
+
+// A writer whose context ends while its function runs returns once the function has.
+func TestWriterLeavesItsFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, vfs.NewMem(), eventlog.Config{})
+		s := session(t, l, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		gate, done := make(chan struct{}), make(chan error, 1)
+		ran := false
+		go func() {
+			done <- s.Write(ctx, func(r *eventlog.Round) {
+				<-gate
+				_, err := r.Stage(eventlog.Batch{Drafts: drafts(1, 1)})
+				ran = err == nil
+			})
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		assert.Empty(t, done, "the function runs")
+		close(gate)
+		if err := <-done; err != nil { // or the round is over
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		assert.True(t, ran)
+		synctest.Wait()
+		assert.Equal(t, 1, count(t, s))
+		assert.Zero(t, s.Waiting())
+	})
+}

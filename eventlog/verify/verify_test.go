@@ -290,3 +290,51 @@ type failing struct {
 }
 
 func (f failing) NewIter(*pebble.IterOptions) (*pebble.Iterator, error) { return nil, f.err }
+
+// Behind a fault nothing is checked: with one worker the progress ends at the stretch in front
+// of it. Without a fault it comes to the end, in stretches.
+func TestProgress(t *testing.T) {
+	db, _ := twoSessions(t)
+	head := chain.Head{Hash: chain.Genesis("c")}
+	const batches, size = 60, 100
+	firsts := []chain.Seq{}
+	for range batches {
+		b, next := sealed(head, "", make([]time.Duration, size)...)
+		require.NoError(t, db.Set(keyspace.BatchKey(nil, 9, head.Seq+1), b, pebble.NoSync))
+		firsts, head = append(firsts, head.Seq+1), next
+	}
+	progress := func() (done []chain.Seq, r verify.SessionReport) {
+		r, err := verify.Session(t.Context(), verify.StoredSession{Reader: db, Name: "c", Number: 9, LostEnd: func(chain.Head) *verify.Fault { return nil }}, verify.Options{
+			Workers: 1, Progress: func(n, total chain.Seq) {
+				assert.Equal(t, chain.Seq(batches*size), total)
+				done = append(done, n)
+			},
+		})
+		require.NoError(t, err)
+		return done, r
+	}
+	done, r := progress()
+	assert.True(t, r.Whole(), "%v", r.Fault)
+	// A stretch has 1024 entries and begins with the first batch that begins in it.
+	assert.Equal(t, []chain.Seq{1100, 2100, 3100, 4100, 5200, 6000}, done)
+
+	for _, i := range []int{35, 12, 3} { // from the end on: the first fault counts
+		key := keyspace.BatchKey(nil, 9, firsts[i])
+		v, closer, err := db.Get(key)
+		require.NoError(t, err)
+		v = bytes.Clone(v)
+		require.NoError(t, closer.Close())
+		v[len(v)-1] ^= 1
+		require.NoError(t, db.Set(key, v, pebble.NoSync))
+		got, r := progress()
+		require.NotNil(t, r.Fault)
+		assert.Equal(t, firsts[i]+size-1, r.Fault.Seq)
+		var want []chain.Seq
+		for _, n := range done {
+			if n < firsts[i] {
+				want = append(want, n)
+			}
+		}
+		assert.Equal(t, want, got)
+	}
+}

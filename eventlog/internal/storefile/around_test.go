@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/cockroachdb/pebble/v2/wal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -380,5 +381,123 @@ func TestDirectoryErrorText(t *testing.T) {
 	}
 	for n, want := range map[int]string{1: `"a"`, 5: `"a", "b", "c", "d", "e"`, 6: `"a", "b", "c", "d", "e" and 1 more`, 7: `"a", "b", "c", "d", "e" and 2 more`} {
 		assert.Equal(t, want, some([]string{"a", "b", "c", "d", "e", "f", "g"}[:n]))
+	}
+}
+
+// The keys of a write-ahead log are those that it sets: a deletion of one key, or of many, is
+// not a key.
+func TestEachLogKey(t *testing.T) {
+	mem := vfs.NewMem()
+	db := pebbleIn(t, mem)
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), pebble.Sync))
+	require.NoError(t, db.Delete([]byte("b"), pebble.Sync))
+	require.NoError(t, db.DeleteRange([]byte("c"), []byte("d"), pebble.Sync))
+	b := db.NewBatch()
+	require.NoError(t, errors.Join(b.Set([]byte("e"), []byte("2"), nil), b.Delete([]byte("f"), nil), b.Set([]byte("g"), nil, nil), b.Commit(pebble.Sync)))
+	logs, err := wal.Scan(wal.Dir{FS: mem, Dirname: "store"})
+	require.NoError(t, err)
+	var keys []string
+	records := 0
+	for _, log := range logs {
+		scan, err := EachLogKey(log, func(key, value []byte) error {
+			keys = append(keys, string(key)+"="+string(value))
+			return nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, scan.Stopped)
+		records += scan.records
+	}
+	assert.Equal(t, []string{"a=1", "e=2", "g="}, keys)
+	assert.Equal(t, 4, records)
+	refused := errors.New("refused")
+	for _, log := range logs {
+		_, err = EachLogKey(log, func(key, _ []byte) error {
+			if string(key) == "e" {
+				return refused
+			}
+			return nil
+		})
+	}
+	require.ErrorIs(t, err, refused)
+}
+
+// A failed write is hidden from Pebble, but for the tables, which it reads again; from then on
+// nothing is written.
+func TestFreezeHides(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		shown bool // the failure
+		lost  bool
+	}{
+		{"000001.sst", true, false},
+		{"000001.blob", true, false},
+		{"000001.log", false, true},
+		{"MANIFEST-000001", false, false},
+		{"OPTIONS-000001", false, false},
+		{"HEADS", false, false},
+	} {
+		for _, op := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo, errorfs.OpFileWriteAt} {
+			mem := vfs.NewMem()
+			broken := false
+			var failed []error
+			disk := NewFreezeFS(errorfs.Wrap(mem, errorfs.InjectorFunc(func(o errorfs.Op) error {
+				if broken && o.Kind == op {
+					return errDisk
+				}
+				return nil
+			})), func(err error) { failed = append(failed, err) })
+			f, err := disk.Create(tt.name, vfs.WriteCategoryUnspecified)
+			require.NoError(t, err)
+			n, err := f.Write([]byte("before"))
+			require.NoError(t, err)
+			require.Equal(t, 6, n)
+			require.NoError(t, f.Sync())
+			what := fmt.Sprint(tt.name, " ", op)
+			broken = true
+			n, want := 0, 5
+			switch op {
+			case errorfs.OpFileWrite:
+				n, err = f.Write([]byte("after"))
+			case errorfs.OpFileWriteAt:
+				n, err = f.WriteAt([]byte("after"), 0)
+			case errorfs.OpFileSync:
+				want, err = 0, f.Sync()
+			case errorfs.OpFileSyncData:
+				want, err = 0, f.SyncData()
+			default:
+				want = 0
+				_, err = f.SyncTo(6)
+			}
+			if tt.shown {
+				require.ErrorIs(t, err, errDisk, what)
+				want = 0
+			} else {
+				require.NoError(t, err, what)
+			}
+			assert.Equal(t, want, n, what)
+			require.Len(t, failed, 1, what)
+			require.ErrorIs(t, failed[0], errDisk)
+			assert.True(t, disk.Frozen.Load(), what)
+			assert.Equal(t, tt.lost, disk.Lost.Load(), what)
+			broken = false
+			n, err = f.Write([]byte("later"))
+			if tt.shown {
+				require.ErrorIs(t, err, errDisk, what)
+				assert.Zero(t, n)
+			} else {
+				require.NoError(t, err, what)
+				assert.Equal(t, 5, n)
+			}
+			assert.Equal(t, "before", string(bytes.TrimRight(contentOf(t, mem, tt.name), "\x00")), what)
+			require.NoError(t, disk.Remove(tt.name))
+			require.NoError(t, disk.Rename(tt.name, "x"))
+			require.NoError(t, disk.MkdirAll("y", 0o755))
+			require.NoError(t, disk.Link(tt.name, "z"))
+			require.NoError(t, disk.RemoveAll(tt.name))
+			names, err := mem.List("")
+			require.NoError(t, err)
+			assert.Equal(t, []string{tt.name}, names, what)
+			assert.Len(t, failed, 1, what)
+		}
 	}
 }

@@ -74,8 +74,10 @@ func CreateBeside(disk vfs.FS, dir string, build Builder) (created bool, made []
 		return false, made, discard(err)
 	}
 	// Rename would replace an empty directory, and on some file systems any.
-	if _, err := disk.Stat(dir); !IsMissing(err) {
+	if _, err := disk.Stat(dir); err == nil {
 		return false, made, discard(nil)
+	} else if !IsMissing(err) {
+		return false, made, discard(err)
 	}
 	if err := disk.Rename(sibling, dir); err != nil {
 		if _, exists := disk.Stat(dir); exists == nil {
@@ -107,7 +109,7 @@ func sweepBeside(disk vfs.FS, parent, base string) {
 		s := Directory{Names: inside}
 		if len(inside) > 0 {
 			// An empty LOCK that no process holds.
-			if !slices.Contains(inside, LockName) || !s.emptyLock(disk, folder) {
+			if empty, err := s.emptyLock(disk, folder); !slices.Contains(inside, LockName) || err != nil || !empty {
 				continue
 			}
 			lock, err := pebble.LockDirectory(folder, disk)

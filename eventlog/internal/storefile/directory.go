@@ -287,7 +287,11 @@ func LookAt(disk vfs.FS, dir string) (Directory, error) {
 		have[KindOf(name)] = append(have[KindOf(name)], name)
 	}
 	_, marked := NewestMarker(names, MarkerManifest)
-	if !s.emptyLock(disk, dir) {
+	empty, err := s.emptyLock(disk, dir)
+	if err != nil {
+		return Directory{}, fmt.Errorf("eventlog: open %s: %w", dir, err)
+	}
+	if !empty {
 		class := ErrForeign
 		if marked || slices.Contains(names, FormatFile) {
 			class = errLockContents
@@ -329,12 +333,18 @@ func LookAt(disk vfs.FS, dir string) (Directory, error) {
 
 // emptyLock reports whether LOCK, if present, is an empty file. A LOCK with contents
 // is from another program, and locking would truncate it.
-func (s *Directory) emptyLock(disk vfs.FS, dir string) bool {
+func (s *Directory) emptyLock(disk vfs.FS, dir string) (bool, error) {
 	if !slices.Contains(s.Names, LockName) {
-		return true
+		return true, nil
 	}
 	info, err := disk.Stat(disk.PathJoin(dir, LockName))
-	return err == nil && info.Mode().IsRegular() && info.Size() == 0
+	if IsMissing(err) {
+		return true, nil // removed meanwhile
+	}
+	if err != nil {
+		return false, err
+	}
+	return info.Mode().IsRegular() && info.Size() == 0, nil
 }
 
 // Check checks a store or a legacy store by its own files and by the files that

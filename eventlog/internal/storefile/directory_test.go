@@ -124,6 +124,28 @@ func TestLookAtLock(t *testing.T) {
 	}
 }
 
+// A LOCK that the disk does not read is not taken for a file of another program, and one that
+// another process removes meanwhile is absent.
+func TestLookAtLockFails(t *testing.T) {
+	failed := errors.New("the disk says no")
+	for _, err := range []error{failed, fs.ErrNotExist} {
+		disk := errorfs.Wrap(folderOf(t, FormatFile, LockName), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpStat && op.Path == "store/"+LockName {
+				return err
+			}
+			return nil
+		}))
+		s, got := LookAt(disk, "store")
+		if errors.Is(err, failed) {
+			require.EqualError(t, got, "eventlog: open store: the disk says no")
+			continue
+		}
+		require.NoError(t, got)
+		assert.Equal(t, StateStore, s.State)
+		require.NoError(t, s.Err)
+	}
+}
+
 // A name that is absent, that is a file, or that the disk does not read.
 func TestLookAtWithoutDirectory(t *testing.T) {
 	mem := vfs.NewMem()

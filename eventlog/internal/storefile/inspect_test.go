@@ -2,10 +2,13 @@ package storefile
 
 import (
 	"errors"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -169,4 +172,50 @@ func TestCheckContents(t *testing.T) {
 	require.ErrorContains(t, err, "is of store "+exampleID+", and this is store ffeeddccbbaa99887766554433221100")
 	require.NoError(t, check("notes.txt", "x", func(s *Directory) { s.Format.ID = "" }), "a store without an id")
 	require.NoError(t, db.Close())
+}
+
+// A store of which a file cannot be read is not called whole: a table of the store, one that is
+// not in the store, and options.
+func TestCheckContentsOnAFailingDisk(t *testing.T) {
+	for _, kind := range []string{"", "a table", "another table", "options"} {
+		mem := vfs.NewMem()
+		db := pebbleIn(t, mem)
+		require.NoError(t, db.Set(keyspace.BatchKey(nil, 1, 1), []byte("x"), pebble.NoSync))
+		require.NoError(t, errors.Join(db.Flush(), db.Close()))
+		names, err := mem.List("store")
+		require.NoError(t, err)
+		table := names[slices.IndexFunc(names, func(name string) bool { return KindOf(name) == KindTable })]
+		contents, err := readSmall(mem, "store/"+table, 1<<20)
+		require.NoError(t, err)
+		var armed atomic.Bool
+		disk := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			name := mem.PathBase(op.Path)
+			fails := map[string]bool{"a table": name == table, "another table": name == "000099.sst", "options": KindOf(name) == kindOptions}
+			if armed.Load() && fails[kind] && (op.Kind == errorfs.OpOpen || op.Kind == errorfs.OpFileRead || op.Kind == errorfs.OpFileReadAt) {
+				return errDisk
+			}
+			return nil
+		}))
+		armed.Store(kind == "a table") // Pebble may read it as soon as the store is open
+		db = pebbleIn(t, disk)
+		put(t, mem, "store/000099.sst", string(contents)) // Pebble would delete it when it opens the store
+		armed.Store(true)
+		s, err := LookAt(disk, "store")
+		require.NoError(t, err)
+		s.State, s.Format, s.Files = StateStore, FormatRecord{ID: exampleID}, NewFileList(exampleID)
+		// Pebble deletes the options from before.
+		options := slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return KindOf(name) != kindOptions })
+		s.Names = []string{table, "000099.sst", slices.Max(options)}
+		err = CheckContents(disk, db, "store", s)
+		armed.Store(false)
+		require.NoError(t, db.Close())
+		switch kind {
+		case "":
+			require.NoError(t, err)
+		case "another table":
+			require.EqualError(t, err, "eventlog: corrupt: store store: 000099.sst is not a table that the store wrote; move it away")
+		default:
+			require.ErrorContains(t, err, errDisk.Error(), kind)
+		}
+	}
 }
