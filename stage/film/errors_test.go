@@ -11,17 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	sajou "github.com/sajou-dev/sajou-go"
 	"github.com/sajou-dev/sajou-go/eventlog"
-	"github.com/sajou-dev/sajou-go/internal/enginetest"
 	"github.com/sajou-dev/sajou-go/projection"
 	"github.com/sajou-dev/sajou-go/replay"
 	"github.com/sajou-dev/sajou-go/session"
 	"github.com/sajou-dev/sajou-go/stage"
 	"github.com/sajou-dev/sajou-go/stage/film"
 	"github.com/sajou-dev/sajou-go/stage/scene"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 var errWorn = errors.New("worn out")
@@ -117,24 +113,13 @@ func TestEveryReadError(t *testing.T) {
 // The picture of a fold is that of its moment, and a fold without a stage has none.
 func TestPicturesOfFolds(t *testing.T) {
 	ctx := t.Context()
-	eng, ses := enginetest.Begin(t, "store", sajou.Config{FS: vfs.NewMem()})
-	defer func() { require.NoError(t, eng.Close()) }()
-	ms := int64(0)
-	for i, s := range enginetest.DigestStory {
-		ms += s.Wait
-		_, err := ses.Record(ctx, s.Record(t, i, ms))
-		require.NoError(t, err)
-	}
-	log, err := eng.Log().Session("a")
-	require.NoError(t, err)
-	travel, err := eng.Replay("a")
-	require.NoError(t, err)
+	log, travel := recordedStory(t)
 	reel := film.Open(log, travel)
 	sc, diagnostics := scene.Parse("other.json", []byte(`{"sajou": "scene", "version": 1, "size": {"width": 123, "height": 45}, "looks": {"body": {"figure": "robot", "size": 7}}, "stranger": "body"}`))
 	require.NotNil(t, sc, diagnostics)
 	other := film.OpenWith(log, sc)
 	require.Equal(t, "a", other.Name())
-	for seq := eventlog.Seq(1); seq <= ses.Head().Seq; seq++ {
+	for seq := eventlog.Seq(1); seq <= log.Head().Seq; seq++ {
 		m := replay.Moment{Seq: seq}
 		fold, err := travel.At(ctx, m)
 		require.NoError(t, err)
@@ -155,7 +140,7 @@ func TestPicturesOfFolds(t *testing.T) {
 			require.Equal(t, "robot", f.Look.Figure, f.ID)
 		}
 	}
-	_, err = reel.Shot(ctx, replay.Moment{Seq: ses.Head().Seq + 1})
+	_, err := reel.Shot(ctx, replay.Moment{Seq: log.Head().Seq + 1})
 	require.ErrorIs(t, err, replay.ErrNoAddress)
 
 	bare := projection.NewFold(projection.Set{}, eventlog.Hash{})

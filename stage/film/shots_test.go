@@ -36,22 +36,29 @@ func pictures(t *testing.T, shots iter.Seq2[film.Shot, error]) (all []shown) {
 	return all
 }
 
+// recordedStory records the story of the digests in a store, and returns what reads it.
+func recordedStory(t *testing.T) (*eventlog.SessionReader, *replay.Replay) {
+	t.Helper()
+	eng, ses := enginetest.Begin(t, "store", sajou.Config{FS: vfs.NewMem()})
+	t.Cleanup(func() { require.NoError(t, eng.Close()) })
+	ms := int64(0)
+	for i, s := range enginetest.DigestStory {
+		ms += s.Wait
+		_, err := ses.Record(t.Context(), s.Record(t, i, ms))
+		require.NoError(t, err)
+	}
+	log, err := eng.Log().Session("a")
+	require.NoError(t, err)
+	travel, err := eng.Replay("a")
+	require.NoError(t, err)
+	return log, travel
+}
+
 // Every way of showing an interval gives the pictures that its moments have each on its
 // own, for intervals that begin and end at entries and between them.
 func TestShotsAreThoseOfTheirMoments(t *testing.T) {
 	ctx := t.Context()
-	eng, ses := enginetest.Begin(t, "store", sajou.Config{FS: vfs.NewMem()})
-	defer func() { require.NoError(t, eng.Close()) }()
-	ms := int64(0)
-	for i, s := range enginetest.DigestStory {
-		ms += s.Wait
-		_, err := ses.Record(ctx, s.Record(t, i, ms))
-		require.NoError(t, err)
-	}
-	travel, err := eng.Replay("a")
-	require.NoError(t, err)
-	log, err := eng.Log().Session("a")
-	require.NoError(t, err)
+	log, travel := recordedStory(t)
 	reel := film.Open(log, travel)
 	var entries []eventlog.Entry
 	for e, err := range log.Entries(ctx, 1) {
