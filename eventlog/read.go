@@ -175,7 +175,7 @@ func (s *SessionReader) Entry(ctx context.Context, seq Seq) (Entry, error) {
 	return Entry{}, &EntryError{Seq: seq, Op: "read", Err: ErrCorrupt}
 }
 
-// Absent returns a Seq up to which no entry carries an idempotency key, and ok. It
+// Absent returns a Seq up to which no entry carries an idempotency key, and true. It
 // returns false if one does, or if that cannot be found out without a round: an append
 // with the key, or [Round.Repeat], then tells more.
 func (s *SessionReader) Absent(key string) (upTo Seq, ok bool) {

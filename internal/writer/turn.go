@@ -96,8 +96,8 @@ type Proposal struct {
 	Fresh bool
 
 	// Last says that the turn does not use the state behind the batch, a decision of
-	// effects alone. It is then folded while the disk works, so that who waits for the disk
-	// does not wait for the fold too. It has no effect while the reactor reacts.
+	// effects alone. It is then folded while the disk works, so that a caller that waits for the
+	// disk does not wait for the fold too. It has no effect while the reactor reacts.
 	Last bool
 
 	// After is the session's position after a plain record. Nil says that the batch is
