@@ -74,6 +74,27 @@ func TestInFlightIsBounded(t *testing.T) {
 	}
 }
 
+// A delta that would not have room is not joined with one that has arrived, so that what an
+// agent has seen does not go back.
+func TestArrivedDeltasStay(t *testing.T) {
+	r := newRun(t)
+	r.must(r.core.Begin(parse(t, `{"entities":{"a":{},"b":{}},"spatial_index":{"a":[0,0],"b":[1,0]}}`)))
+	r.must(r.core.Register(agents.Registration{AgentID: "a", Policy: parse(t, `{"latency_model":60000}`)}))
+	r.pass(time.Hour)
+	for range agents.MaxInFlight {
+		r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
+	}
+	r.pass(time.Hour)
+	seen := r.core.LatestViewSeq(r.now, "a")
+	if want := r.core.Seq(); seen != want {
+		t.Fatalf("seen %d, want %d", seen, want)
+	}
+	r.draft(agents.EffectDraft{Kind: "Ping", SourceID: "b"})
+	if now := r.core.LatestViewSeq(r.now, "a"); now != seen {
+		t.Errorf("seen %d, before %d", now, seen)
+	}
+}
+
 // TestNothingToInterrupt shows that a delta in flight to an agent without a generation
 // sets no timer, and that it counts for a token that is issued later.
 func TestNothingToInterrupt(t *testing.T) {

@@ -283,3 +283,24 @@ func TestEnvelope(t *testing.T) {
 		require.ErrorIs(t, checked, world.ErrPayload)
 	}
 }
+
+// A handler that no world can have is refused wherever a world is made, with its reason.
+func TestHandlersThatNoWorldHas(t *testing.T) {
+	empty, err := world.NewWorld()
+	require.NoError(t, err)
+	state := empty.AppendState(nil)
+	known := doing()
+	known.Kind = "Move"
+	for want, handlers := range map[string][]world.Handler{
+		`agents: handler of "Do": want a kind and a plan`:              {{Kind: "Do"}},
+		`agents: two handlers of "Do"`:                                 {doing(), doing()},
+		`agents: a handler of "Move", which the world knows by itself`: {known},
+	} {
+		_, made := world.NewWorld(handlers...)
+		require.EqualError(t, made, want)
+		_, parsed := world.ParseWorld(parse(t, `{}`), handlers...)
+		require.EqualError(t, parsed, want)
+		_, restored := world.RestoreWorld(state, handlers...)
+		require.EqualError(t, restored, want)
+	}
+}
