@@ -74,7 +74,8 @@ func (c *Core) examine(w world.ReadOnly, in *Intent, e world.Effect) []Problem {
 		found = append(found, Problem{path, fmt.Sprintf(format, args...)})
 	}
 	rules := &c.config.Rules
-	if in.Payload == nil || 6*len(in.Payload) > rules.MaxPayload { // otherwise its JSON is within the bound
+	// Most payloads need no JSON to be within the bound; see [signal.Value.AppendJSON].
+	if in.Payload == nil || 6*len(in.Payload) > rules.MaxPayload {
 		if size := len(in.Payload.AppendJSON(nil)); size > rules.MaxPayload {
 			add("/payload", textPayloadSize, size, rules.MaxPayload)
 		}

@@ -184,8 +184,11 @@ func (s *SessionReader) Absent(key string) (upTo Seq, ok bool) {
 		return 0, false
 	}
 	defer s.log.release()
-	if d.head.Seq == 0 || s.gone.Load() != nil {
-		return 0, s.gone.Load() == nil
+	if s.gone.Load() != nil {
+		return 0, false
+	}
+	if d.head.Seq == 0 {
+		return 0, true
 	}
 	// An outcome is written together with its entries, so one of an entry that is durable
 	// is found.

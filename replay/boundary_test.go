@@ -52,7 +52,7 @@ func TestAMillionBoundaries(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, replay.Moment{Seq: 1, Offset: rest}, m, "%d boundaries", end)
 
-		// A time behind the last boundary is no address, if all of them were seen.
+		// If all boundaries were found, an address behind the last one does not resolve.
 		want, message := "none", "the last entry of tape is at 0s, and nothing is under way any more"
 		if end >= most {
 			want, message = "1+1h0m0s", ""

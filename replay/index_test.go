@@ -318,8 +318,8 @@ func (n *noted) Table(_ context.Context, part replay.IndexPart) (*postings.Table
 
 func (n *noted) Discard(replay.IndexPart) { n.parts = append(n.parts, "discarded") }
 
-// A table depends on what its version says: that of the marks on the projections. With
-// projections apart there is no table.
+// A table depends on what its version says: that of the marks on the projections. A
+// replay with projections apart does not write a table.
 func TestVersionsOfTables(t *testing.T) {
 	applied := 0
 	s := unread{&damaged{tape: journey(), good: 1 << 20}, continued{&scripted{tape: journey(), marks: []replay.Mark{{Seq: 1, Beats: []string{"warm"}}, {Seq: 3, Landed: "warm"}}}}}

@@ -215,7 +215,7 @@ func TestDecodeIntoUsedVariables(t *testing.T) {
 	}
 }
 
-// A part that does not fit is told with its path and type, for each kind of variable.
+// The error about a part that does not fit has its path and type, for each kind of variable.
 func TestDecodeMisfits(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -347,7 +347,7 @@ func TestStringsThatFail(t *testing.T) {
 	}
 }
 
-// The zero Number is no number, wherever it is written.
+// The zero Number is written as null everywhere.
 func TestZeroNumber(t *testing.T) {
 	var n signal.Number
 	require.Equal(t, signal.Null(), n.Value())

@@ -21,8 +21,8 @@ import (
 )
 
 // A prompt that is recorded takes at most half of what an entry holds for it and the answer,
-// and the answer the rest of the whole. A larger one is refused before it is sent. Without
-// records of prompts there is no such bound, and the whole is the answer's.
+// and the answer the rest of the whole. A larger one is refused before it is sent. If
+// prompts are not recorded, they have no bound, and the answer may fill the entry.
 func TestRecordedPrompts(t *testing.T) {
 	const (
 		entry = 16 << 10

@@ -243,7 +243,7 @@ func named(ctx context.Context, t *testing.T, store string, tell func(question, 
 				}
 			}
 			want = want[max(0, len(want)-16):]
-			if want == nil { // unknown so far: all agents are told
+			if want == nil { // unknown so far: the error lists all agents
 				n, _ := slices.BinarySearch(first, upTo+1)
 				want = first[:n]
 			}

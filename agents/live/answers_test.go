@@ -69,7 +69,8 @@ func TestAnswersOfOneQuantum(t *testing.T) {
 	require.Less(t, accepted, 2*len(asked))
 }
 
-// An agent that left and comes again after a restart is told what it was answered before.
+// A request of an agent that left, and registered again after a restart, gets its first
+// outcome.
 func TestAnswersOfAnAgentThatLeft(t *testing.T) {
 	ctx, fs := t.Context(), vfs.NewMem()
 	in := agents.Intent{AgentID: "a", ReqID: "1", Kind: "Speak", Payload: enginetest.Value(t, `{"text":"hello"}`), ContextSeq: 99}

@@ -176,7 +176,7 @@ func TestSameValues(t *testing.T) {
 	}
 }
 
-// What was not searched is told in the singular or plural, with the first entry.
+// The text about unsearched entries has the right number, and names the first of them.
 func TestUnsearchedTexts(t *testing.T) {
 	kinds := []query.UnsearchedKind{query.UnsearchedDigest, query.UnsearchedAttempt, query.UnsearchedMismatch, query.UnsearchedRoom, query.UnsearchedSteps, query.UnsearchedGuidance}
 	var texts []string

@@ -226,7 +226,8 @@ func (t *Plan) commit(j *journal) Changes {
 	for _, id := range jsonvalue.SortedKeys(t.entities) {
 		d := t.entities[id]
 		slices.Sort(d.fields)
-		change := EntityChange{ID: id, After: d.value, Fields: slices.Compact(d.fields)}
+		d.fields = slices.Compact(d.fields)
+		change := EntityChange{ID: id, After: d.value, Fields: d.fields}
 		if old, ok := t.s.entities[id]; ok {
 			change.Before = old.object
 		}

@@ -280,7 +280,8 @@ func TestWordsOfSubjects(t *testing.T) {
 	require.Empty(t, words(episode.AboutObjective, "none"))
 }
 
-// A migrated beat has a name of its own, of a bounded length, and each question about it is told.
+// Migration gives each beat a unique name of bounded length, and returns a remark for each
+// decision that is left to the author.
 func TestMigrateNames(t *testing.T) {
 	point := func(id, trigger string) string {
 		return `{"id": "` + id + `", "prompt": "They meet. And now?", "trigger": "` + trigger + `", "choices": [{"id": "o", "label": "O."}]}`

@@ -43,7 +43,7 @@ func TestKeepsLegacyChoice(t *testing.T) {
 	}
 }
 
-// The parts that a version lacks are told by kind, in their order. A beat is found by its id,
+// The parts that a version lacks are listed by kind, in their order. A beat is found by its id,
 // wherever it stands.
 func TestDifferencesOfVersions(t *testing.T) {
 	version := func(ids ...string) *episode.Episode {

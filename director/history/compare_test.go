@@ -70,7 +70,7 @@ func TestFactsOfEvents(t *testing.T) {
 	}
 }
 
-// A verdict is told with its attempt, its method and the raw answer or failure.
+// The fact of a verdict has its attempt, its method, and the raw answer or the failure.
 func TestFactsOfVerdicts(t *testing.T) {
 	verdict := func(text string) *history.PlayedTurn { return turnOf(t, 1, 2, happened{episode.VerdictRecorded, text}) }
 	was := verdict(`{"attempt": 3, "beat": "b", "method": "semantic", "verdict": "no", "raw": "No."}`)

@@ -326,7 +326,7 @@ func TestJudgeOfVerdicts(t *testing.T) {
 			require.Equal(t, []string{"n", "YES"}, []string{model, raw})
 		}
 	}
-	// Asked live, an answer of another finding is told, a failure too.
+	// A live rerun reports an answer that leads to another verdict, and a failure.
 	var told []history.VerdictDifference
 	differs := func(d history.VerdictDifference) { told = append(told, d) }
 	live := all.Judge(history.RerunLive, enginetest.Says("NO"), differs)
