@@ -10,8 +10,11 @@ import (
 // An image has the proportions of its drawing, down to a unit of width or height.
 func TestImageOfSmallDrawings(t *testing.T) {
 	for _, c := range []struct{ width, height, at, wantHeight float64 }{
-		{1, 3, 60, 180}, {3, 1, 60, 20}, {1, 1, 60, 60},
-		{0, 3, 60, 180}, {3, 0, 60, 20}, // as a unit
+		{1, 3, 60, 180},
+		{3, 1, 60, 20},
+		{1, 1, 60, 60},
+		{0, 3, 60, 180},
+		{3, 0, 60, 20}, // as a unit
 	} {
 		size := (&Drawing{width: c.width, height: c.height}).Image(int(c.at)).Rect.Size()
 		assert.Equal(t, [2]float64{c.at, c.wantHeight}, [2]float64{float64(size.X), float64(size.Y)}, "%v by %v", c.width, c.height)
